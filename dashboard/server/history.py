@@ -43,7 +43,7 @@ def _stored(info: RunInfo, job: JobView | None) -> JobView:
         title, settings, error = info.id, {}, broken
     title = info.name or title
     if job is None:
-        job = JobView(info.id, title, settings, info.state.value, session=info.session)
+        job = JobView(info.id, title, settings, info.state, session=info.session)
         job = replace(job, elapsed=float(summary.get("seconds") or 0.0), error=error)
     return replace(job, title=title, submitted=info.created, summary=summary)
 

@@ -9,14 +9,12 @@ from octcore.engines.events import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.difference import condition_words
-from octcore.solving.run import Run, SolvedRun
+from octcore.solving.run import JobState, Run, SolvedRun
 from octcore.solving.settings import ENCODING, TEST_SIZE, Asked
 from octcore.tree.constraints import ACCEPTED
 from octcore.worker.job import PREPARING_PHASES
 
-QUEUED = "queued"
 PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
-FINAL = frozenset({"done", "stopped", "failed", "interrupted"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +24,7 @@ class JobView:
     id: str  # full UUID; knowing it is the right to see the job
     title: str
     settings: Mapping[str, Any]  # keywords of `octcore.solve`, or of the task
-    state: str
-    """``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
-    ``"interrupted"`` when the program died during the solve."""
+    state: str = JobState.QUEUED  # one of `JobState`
     phase: str = ""
     position: int = 0  # place in the queue from 1; 0 when it does not wait
     elapsed: float = 0.0  # seconds since it started, up to the end
@@ -53,7 +49,7 @@ class JobView:
     @property
     def is_final(self) -> bool:
         """Whether nothing will change any more."""
-        return self.state in FINAL
+        return JobState(self.state).is_final
 
     @property
     def solved(self) -> SolvedRun | None:

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.server.families import Family
-from dashboard.server.job_view import QUEUED, JobView, title_of
+from dashboard.server.job_view import JobView, title_of
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Trace
 from octcore.errors import EngineError, OctError, SettingsError, StoreError
-from octcore.solving.run import Run
+from octcore.solving.run import JobState, Run
 from octcore.solving.settings import check_against_data, check_settings
-from octcore.store.runs import RunStore, StoreState
+from octcore.store.runs import RunStore
 from octcore.store.writer import RunWriter
 from octcore.verification import Verification
 from octcore.worker.client import WorkerPool
-from octcore.worker.job import Job, JobState
+from octcore.worker.job import Job
 from octcore.worker.request import Request
 
 QUEUED_PER_SESSION = 8
@@ -76,7 +76,7 @@ class Entry:
 
     def end(self, state: JobState) -> None:
         """Be final."""
-        self.now(finished=time.time(), state=state.value)
+        self.now(finished=time.time(), state=state)
 
     def view(self, position: int) -> JobView:
         """Return what pages may see."""
@@ -87,7 +87,7 @@ class Entry:
         state = JobState.STOPPING if now.state.is_final else now.state
         return replace(
             self.known,
-            state=self.known.state if self.is_final else state.value,
+            state=self.known.state if self.is_final else state,
             phase=now.phase,
             elapsed=now.elapsed,
             trace=Trace(self.job.events()),
@@ -151,7 +151,7 @@ class Supervisor:
         accepted = check_against_data(check_settings(**settings), data)
         settings, run_id = {**settings, "time_limit": accepted.time_limit}, str(uuid.uuid4())
         title = name or title_of(settings, data.name)
-        asked = JobView(run_id, title, settings, QUEUED, data=data, session=session)
+        asked = JobView(run_id, title, settings, data=data, session=session)
         begin = partial(self._writer.begin, run_id, data, settings, name, session)
         self._queue(Entry(asked), begin)
         return run_id
@@ -173,7 +173,7 @@ class Supervisor:
         Raises `SettingsError` if too many wait already.
         """
         task_id, given = str(uuid.uuid4()), dict(settings)
-        asked = JobView(task_id, name or task, given, QUEUED, data=data, session=session, task=task)
+        asked = JobView(task_id, name or task, given, data=data, session=session, task=task)
         self._queue(Entry(asked, seconds, is_look=is_look))
         return task_id
 
@@ -190,7 +190,7 @@ class Supervisor:
         self._writer.start(run_id)
         for event in run.trace.events:
             self._writer.append(run_id, event)
-        self._writer.finish(run_id, StoreState.DONE, run, "")
+        self._writer.finish(run_id, JobState.DONE, run, "")
         self._writer.drain(DRAIN_SECONDS)
         return run_id
 
@@ -256,7 +256,7 @@ class Supervisor:
             if job is None:
                 entry.end(JobState.STOPPED)
                 if not entry.known.task:
-                    self._writer.finish(job_id, StoreState.STOPPED, None, "Stopped in the queue.")
+                    self._writer.finish(job_id, JobState.STOPPED, None, "Stopped in the queue.")
         if job is not None:
             job.stop(wait=wait)
 
@@ -301,7 +301,7 @@ class Supervisor:
         self._closing.set()
         atexit.unregister(self.close)
         for view in self.jobs():
-            if view.state == QUEUED:
+            if view.state == JobState.QUEUED:
                 self.stop(view.id)
         self._pool.close()
         self._thread.join(2.0)
@@ -349,7 +349,7 @@ class Supervisor:
         self._serial += 1
         asked = entry.known
         self._served[asked.session] = self._serial
-        entry.now(started=time.time(), state=JobState.RUNNING.value)
+        entry.now(started=time.time(), state=JobState.RUNNING)
         assert asked.data is not None
         request = Request(asked.data, asked.settings, task=asked.task, seconds=entry.seconds)
         if not asked.task:
@@ -388,7 +388,7 @@ class Supervisor:
             entry.end(state)
         if not entry.known.task:
             message = "" if error is None else error.message
-            self._writer.finish(entry.known.id, StoreState(state.value), run, message)
+            self._writer.finish(entry.known.id, state, run, message)
 
     def _forget_old(self) -> None:
         known = [entry.known for entry in self._entries.values() if entry.is_final]

@@ -305,4 +305,4 @@ def _line(info: RunInfo) -> str:
         when = f"{'no date':<16}"
     accuracy = info.summary.get("accuracy")
     shown = "-" if accuracy is None else percent(accuracy, 2).replace(" ", "")
-    return f"{info.id[:SHORT_ID]}  {when}  {info.state.value:<11}  {shown:>7}  {info.name}"
+    return f"{info.id[:SHORT_ID]}  {when}  {info.state:<11}  {shown:>7}  {info.name}"

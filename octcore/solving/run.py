@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,23 @@ SEARCHES = frozenset({"routing-search", "assignment-search"})
 PROOF_SHARE = 0.5
 """Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but
 seconds of the clock count what other programs did, too."""
+
+
+class JobState(StrEnum):
+    """How a solve or a task stands: with its worker, in the history and on pages."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    DONE = "done"  # the worker sent its result; also when it was asked to stop and did
+    STOPPED = "stopped"  # the worker was ended by the user's wish or at the hard deadline
+    FAILED = "failed"  # the worker refused, or died
+    INTERRUPTED = INTERRUPTED  # its program died; the last incumbent is what there is
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will change any more."""
+        return self not in (JobState.QUEUED, JobState.RUNNING, JobState.STOPPING)
 
 
 @dataclass(frozen=True)

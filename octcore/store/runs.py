@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from octcore.data.serial import default_path, jsonable
 from octcore.engines.events import Event, relative_gap
 from octcore.errors import ModelFileError, StoreError, read_in_words
 from octcore.solving.finish import read_back, run_from_incumbent
-from octcore.solving.run import Run
+from octcore.solving.run import JobState, Run
 from octcore.solving.settings import without_retired
 from octcore.store.database import Database
 
@@ -43,22 +42,6 @@ START_TOLERANCE = 1.0  # seconds by which two readings of a process's start may 
 logger = logging.getLogger(__name__)
 
 
-class StoreState(StrEnum):
-    """How a stored run stands."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"  # its program died; the last incumbent is what there is
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a live program works on it."""
-        return self in (StoreState.QUEUED, StoreState.RUNNING)
-
-
 @dataclass(frozen=True)
 class RunInfo:
     """One line of the history."""
@@ -66,7 +49,7 @@ class RunInfo:
     id: str
     name: str  # the user's name for it; its id is a full UUID
     session: str  # who started it, as the program chose to say
-    state: StoreState
+    state: JobState
     created: float
     finished: float | None  # both in seconds since 1970
     settings: Mapping[str, Any]
@@ -137,7 +120,7 @@ class RunStore:
         name: str = "",
         session: str = "",
         run_id: str | None = None,
-        state: StoreState = StoreState.RUNNING,
+        state: JobState = JobState.RUNNING,
     ) -> str:
         """Write down that a solve was asked for; returns its id, a full UUID.
 
@@ -151,7 +134,7 @@ class RunStore:
             connection.execute(
                 "INSERT INTO run (id, name, session, state, created, settings, rows_hash, owner, "
                 "heartbeat) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (run_id, name, session, state.value, now, _json(settings), key, self._owner, now),
+                (run_id, name, session, state, now, _json(settings), key, self._owner, now),
             )
         self._next[run_id] = 1
         return run_id
@@ -210,9 +193,7 @@ class RunStore:
                 (time.time(), self._owner),
             )
 
-    def finish(
-        self, run_id: str, state: StoreState, run: Run | None = None, error: str = ""
-    ) -> None:
+    def finish(self, run_id: str, state: JobState, run: Run | None = None, error: str = "") -> None:
         """Write down the end: the result, what its trace has more, the summary, in one commit."""
         summary, result = {}, None
         if run is not None:
@@ -227,7 +208,7 @@ class RunStore:
             connection.execute(
                 "UPDATE run SET state = ?, finished = ?, summary = ?, result = ?, error = ? "
                 "WHERE id = ?",
-                (state.value, time.time(), _json(summary), result, error, run_id),
+                (state, time.time(), _json(summary), result, error, run_id),
             )
         self._next.pop(run_id, None)
 
@@ -289,15 +270,15 @@ class RunStore:
             if result is not None:
                 return read_back(result, self.data(run_id), self.events(run_id))
         events = self.events(run_id)
-        if info.state.is_open or not any(event.tree for event in events):
-            yet = " yet" * info.state.is_open
+        if not info.state.is_final or not any(event.tree for event in events):
+            yet = " yet" * (not info.state.is_final)
             message = f"The run {info.name or run_id} is {info.state} and has no tree{yet}."
             raise StoreError("NO_RESULT", message)
         seconds = events[-1].seconds
         run = run_from_incumbent(
             self.data(run_id), info.settings, events, "error", seconds, info.error or INTERRUPTED
         )
-        died = info.state is StoreState.INTERRUPTED  # of no error of its own
+        died = info.state is JobState.INTERRUPTED  # of no error of its own
         return replace(run, status=str(info.state), stop_reason=str(info.state)) if died else run
 
     def export(self, run_id: str, rows: bool = False) -> dict[str, Any]:
@@ -323,7 +304,7 @@ class RunStore:
 
     def delete(self, run_id: str) -> None:
         """Delete a run, and its rows when no other run uses them; an open run must be stopped."""
-        if self.info(run_id).state.is_open:
+        if not self.info(run_id).state.is_final:
             raise StoreError("RUN_ACTIVE", "This run is still being solved; stop it first.")
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
@@ -445,6 +426,6 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
 
 def _info(row: tuple[Any, ...]) -> RunInfo:
     run_id, name, session, state, created, finished, settings, summary, rows_hash, size, error = row
-    begun = (run_id, name, session, StoreState(state), created, finished)
+    begun = (run_id, name, session, JobState(state), created, finished)
     read = (without_retired(_listed(settings)), _listed(summary))
     return RunInfo(*begun, *read, rows_hash, size or 0, error)

@@ -21,8 +21,8 @@ from typing import Any
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import StoreError
-from octcore.solving.run import Run
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState, Run
+from octcore.store.runs import RunStore
 
 BATCH_SECONDS = 1.0  # what a crash may lose
 BEAT_SECONDS = 2.0  # marks runs whose process lives
@@ -73,7 +73,7 @@ class RunWriter:
         self, run_id: str, data: Dataset, settings: Mapping[str, Any], name: str, session: str
     ) -> None:
         """Write down a queued solve."""
-        asked = (data, settings, name, session, run_id, StoreState.QUEUED)
+        asked = (data, settings, name, session, run_id, JobState.QUEUED)
         call = self._begun[run_id] = Call("begin", run_id, lambda store: store.begin(*asked))
         self._put(call)
 
@@ -85,7 +85,7 @@ class RunWriter:
         """Write down an event."""
         self._put(Call("event", run_id, event=event))
 
-    def finish(self, run_id: str, state: StoreState, run: Run | None, error: str) -> None:
+    def finish(self, run_id: str, state: JobState, run: Run | None, error: str) -> None:
         """Write down the end."""
         self._put(Call("finish", run_id, lambda store: store.finish(run_id, state, run, error)))
 

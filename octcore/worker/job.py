@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from octcore.engines.base import StopReason
@@ -14,7 +13,7 @@ from octcore.engines.events import Event
 from octcore.errors import DataError, EngineError, OctError, SettingsError
 from octcore.numerics.kernels import PREPARING, PREPARING_AGAIN
 from octcore.solving.finish import read_back, run_from_incumbent
-from octcore.solving.run import Run
+from octcore.solving.run import JobState, Run
 from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import EVENT_KINDS, WORKING, make_error
 from octcore.worker.request import ENDING_SECONDS, Request
@@ -26,24 +25,6 @@ MOST_STARTING_SECONDS, MOST_PREPARING_SECONDS = 60.0, 300.0
 """After so long a worker that is not ready, or that compiles, uses up its time limit."""
 PREPARING_PHASES = (PREPARING, PREPARING_AGAIN)
 logger = logging.getLogger(__name__)
-
-
-class JobState(StrEnum):
-    """How a job stands."""
-
-    RUNNING = "running"
-    STOPPING = "stopping"
-    DONE = "done"  # the worker sent its result; also when it was asked to stop and did
-    STOPPED = "stopped"
-    """The worker was ended from outside, by the user's wish or at the hard deadline."""
-    FAILED = "failed"
-    """The worker refused, or died; `Snapshot.error` says why, `Snapshot.run` may still hold
-    what it had found."""
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing will change any more."""
-        return self in (JobState.DONE, JobState.STOPPED, JobState.FAILED)
 
 
 @dataclass(frozen=True)
@@ -58,7 +39,7 @@ class Snapshot:
     last: Event | None  # the last event, with incumbent value and bound
     incumbent: Event | None  # the last event that brought a tree
     run: Run | None  # the result, once the state is final; None only where there is nothing at all
-    error: OctError | None
+    error: OctError | None  # why it failed; `run` may still hold what it had found
     parts: tuple[Mapping[str, Any], ...] = ()
     """What a task has told so far; stays when it is stopped."""
     result: Mapping[str, Any] | None = None  # the whole of a task, once it is done
@@ -297,7 +278,7 @@ class Job:
         with self._lock:
             self._state, self._run, self._error = state, run, error
             self._ended_after = self._watch.elapsed
-            self._phase = state.value
+            self._phase = state
         try:
             if self._on_end is not None:
                 self._on_end(self)

@@ -11,8 +11,9 @@ import dashboard
 from dashboard.server.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
+from octcore.solving.run import JobState
 from octcore.solving.solve import solve
-from octcore.store.runs import RunStore, StoreState
+from octcore.store.runs import RunStore
 from octcore.worker.client import WorkerPool
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
@@ -46,7 +47,7 @@ class Server:
         run = solve(data, **given)
         run_id = self.store.begin(data, given, title or f"run {len(self.submitted)}", owner)
         self.store.append(run_id, run.trace.events)
-        self.store.finish(run_id, StoreState.DONE, run)
+        self.store.finish(run_id, JobState.DONE, run)
         return run_id
 
     def interrupted(self, owner: str, data: Dataset) -> str:

@@ -13,8 +13,8 @@ from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
 from octcore.selection.tasks import TASKS
 from octcore.solving.finish import run_from_incumbent
+from octcore.solving.run import JobState
 from octcore.solving.solve import solve
-from octcore.store.runs import StoreState
 from tests.app.history_case import button, open_page, shown
 
 HOSTILE = "<img src=x onerror=alert(1)>$x$[a](http://evil.example)"
@@ -55,7 +55,7 @@ def test_a_tree_that_several_found_bears_the_badge_of_each(server):
     for run, owner in ((whole, "me"), (early, "you")):
         ids.append(server.store.begin(data, settings, "", owner))
         server.store.append(ids[-1], run.trace.events)
-        server.store.finish(ids[-1], StoreState.DONE, run)
+        server.store.finish(ids[-1], JobState.DONE, run)
     app = open_page("compare", runs=",".join(ids))
     assert "Both found this tree" in shown(app)
     badges = [m.value for m in app.markdown if "-badge[" in m.value]
@@ -69,7 +69,7 @@ def test_an_optimum_of_rows_that_count_alike_is_none_of_weighted_rows(server):
         run = solve(data, **settings, sample_weight=weights, verify=False)
         ids.append(server.store.begin(data, settings, "", "me"))
         server.store.append(ids[-1], run.trace.events)
-        server.store.finish(ids[-1], StoreState.DONE, run)
+        server.store.finish(ids[-1], JobState.DONE, run)
     app = open_page("compare", runs=",".join(ids))
     assert "which solve another problem" in shown(app)
     facts = app.dataframe[0].value.set_index("fact").loc["what is optimised"]
@@ -82,7 +82,7 @@ def test_a_run_that_failed_is_started_again_in_its_place(server):
     whole = server.submit("me", data, {"formulation": "cart", "depth": 1})
     failed = server.store.begin(data, {"formulation": "cart", "depth": 2}, "killed", "me")
     why = f"The model would have {'many ' * 50}rows; try again."
-    server.store.finish(failed, StoreState.FAILED, None, why)
+    server.store.finish(failed, JobState.FAILED, None, why)
     app = open_page("compare", runs=f"{whole},{failed}")
     assert why in shown(app)  # whole
     button(app, "Try again").click().run()

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server.families import Family
 from dashboard.views.explore import scoring
 from octcore.data.samples import load_sample
+from octcore.solving.run import JobState
 from octcore.solving.solve import solve
-from octcore.store.runs import StoreState
 from tests.app.history_case import open_page, shown
 
 
@@ -158,14 +158,14 @@ def test_optimum_that_another_run_proved_is_drawn_for_one_that_did_not(server):
     proven = solve(data, "path-search", depth=2)
     given = {"formulation": "path-search", "encoding": "QT-5", "depth": 2}
     first = server.store.begin(data, given, "the exact one", "me")
-    server.store.finish(first, StoreState.DONE, proven)
+    server.store.finish(first, JobState.DONE, proven)
     given = {**given, "formulation": "flow-oct"}
     greedy = solve(data, "cart", encoding="QT-5", depth=2)
     resolved = {**greedy.settings, "formulation": "flow-oct", "engine": "highs", "params": {}}
     open_run = replace(greedy, settings=resolved)
     second = server.store.begin(data, given, "unfinished", "me")
     server.store.append(second, open_run.trace.events)
-    server.store.finish(second, StoreState.DONE, open_run)
+    server.store.finish(second, JobState.DONE, open_run)
     app = open_page("explore", run=first)
     assert "as the run" not in shown(app)
     app.query_params["run"] = second
@@ -184,7 +184,7 @@ def test_the_replay_shows_which_thresholds_were_still_open(server):
     run = solve(data, **settings)
     run_id = server.store.begin(data, settings, "all thresholds", "me")
     server.store.append(run_id, run.trace.events)
-    server.store.finish(run_id, StoreState.DONE, run)
+    server.store.finish(run_id, JobState.DONE, run)
     app = open_page("explore", run=run_id)
     app.session_state["explore_tabs"] = "Inside the search"
     app.run()
@@ -202,7 +202,7 @@ def test_cuts_of_a_tree_that_may_ask_a_person_are_told_without_rows_that_are_non
     run = solve(data, **settings, time_limit=20)
     run_id = server.store.begin(data, settings, "asks", "me")
     server.store.append(run_id, run.trace.events)
-    server.store.finish(run_id, StoreState.DONE, run)
+    server.store.finish(run_id, JobState.DONE, run)
     app = open_page("explore", run=run_id)
     app.session_state["explore_tabs"] = "Inside the search"
     assert not app.run().exception

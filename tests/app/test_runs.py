@@ -20,8 +20,9 @@ from octcore.data.samples import load_sample, read_sample_table
 from octcore.engines.events import Event
 from octcore.selection.penalty_path import penalty_path
 from octcore.solving.finish import run_from_incumbent
+from octcore.solving.run import JobState
 from octcore.solving.solve import solve
-from octcore.store.runs import RunStore, StoreState
+from octcore.store.runs import RunStore
 from octcore.verification import Verification
 from octcore.worker.client import WorkerPool
 from tests.app.history_case import APP, PATIENCE, button, open_page, shown
@@ -67,7 +68,7 @@ def test_a_run_that_is_gone_is_said_once_and_leaves_the_address(server, iris, pa
 def test_the_sizes_of_a_tree_of_planes_are_said_to_be_those_of_other_trees(server):
     data, settings = load_sample("4-partitions"), {"formulation": "margot", "depth": 1}
     run_id = server.store.begin(data, settings, "", "me")
-    server.store.finish(run_id, StoreState.DONE, solve(data, **settings))
+    server.store.finish(run_id, JobState.DONE, solve(data, **settings))
     assert "these trees test one column per split" in shown(open_page("path", run=run_id))
 
 
@@ -92,7 +93,7 @@ def test_a_proof_that_comes_later_is_said_of_the_run_and_on_its_tree(server, iri
     def kept(run) -> str:
         run_id = server.store.begin(iris, settings, "", "me")
         server.store.append(run_id, run.trace.events)
-        server.store.finish(run_id, StoreState.DONE, run)
+        server.store.finish(run_id, JobState.DONE, run)
         return run_id
 
     first = kept(early)
@@ -152,11 +153,11 @@ def test_a_proof_of_one_run_bounds_every_run_of_the_question(server, iris):
     open_run = run_from_incumbent(iris, stopped, (event,), "time_limit", 5.0)
     assert "points better possible" in open_run.badge
     run_id = server.store.begin(iris, stopped, "a model", "me")
-    server.store.finish(run_id, StoreState.STOPPED, open_run)
+    server.store.finish(run_id, JobState.STOPPED, open_run)
     assert open_run.badge in shown(open_page("runs", run=run_id))
     assert "a better tree may exist" in shown(open_page("solve", run=run_id))
     other = server.store.begin(iris, settings, "a search", "me")
-    server.store.finish(other, StoreState.DONE, proven)
+    server.store.finish(other, JobState.DONE, proven)
     app = open_page("solve", run=run_id)
     assert "it is proven that no tree is better" in shown(app)
     assert "another run of the same question, “a search”" in shown(app)
@@ -357,7 +358,7 @@ def test_the_sizes_of_a_run_are_asked_with_its_own_settings(server, iris, monkey
     own = {"forbidden_features": ["petal width (cm)"]}
     given = {"formulation": "path-search", **kept, "constraints": {**own, "max_leaves": 2}}
     run_id = server.store.begin(iris, given, "limited", "me")
-    server.store.finish(run_id, StoreState.DONE, solve(iris, **given))
+    server.store.finish(run_id, JobState.DONE, solve(iris, **given))
     app = open_page("path", run=run_id)
     searched = asked[0]
     assert {name: searched[name] for name in kept} == kept

@@ -19,7 +19,8 @@ import numpy as np
 import psutil
 
 import dashboard
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 from tests.bench.app_session import AppSession
 from tests.bench.figures import Figure, spread
 
@@ -161,18 +162,18 @@ def _busy(app: Server) -> tuple[str, list[str], str]:
     first = AppSession(app.address)
     finished = start_solve(first, EASY_FORMULATION, 2)
     store = RunStore(app.store_path)
-    _wait_until(lambda: _state(store, finished) is StoreState.DONE)
+    _wait_until(lambda: _state(store, finished) is JobState.DONE)
     sessions = [hard_session(app.address) for _ in range(3)]
     *running, waiting = [start_solve(session, "FlowOCT", 4) for session in sessions]
     _wait_until(lambda: all(any(e.tree for e in store.events(run_id)) for run_id in running))
-    _wait_until(lambda: _state(store, waiting) is StoreState.QUEUED)
+    _wait_until(lambda: _state(store, waiting) is JobState.QUEUED)
     store.close()
     for session in (first, *sessions):
         session.close()
     return finished, running, waiting
 
 
-def _state(store: RunStore, run_id: str) -> StoreState | None:
+def _state(store: RunStore, run_id: str) -> JobState | None:
     return next((info.state for info in store.list() if info.id == run_id), None)
 
 
@@ -189,10 +190,10 @@ def _after_the_kill(app: Server, finished: str, running: list[str], waiting: str
     found = []
     page = AppSession(app.address, "explore", f"run={running[0]}")
     store = RunStore(app.store_path)
-    if _state(store, finished) is not StoreState.DONE or not store.load(finished).is_optimal:
+    if _state(store, finished) is not JobState.DONE or not store.load(finished).is_optimal:
         found.append("finished run lost")
     for run_id in (*running, waiting):
-        if _state(store, run_id) is not StoreState.INTERRUPTED:
+        if _state(store, run_id) is not JobState.INTERRUPTED:
             found.append("not interrupted")
     for run_id in running:
         if store.load(run_id).tree is None:
@@ -291,7 +292,7 @@ def soak(times: int) -> list[Figure]:
         time.sleep(2.0)
         after = _handles(app)
         store = RunStore(app.store_path)
-        done = sum(info.state is StoreState.DONE for info in store.list())
+        done = sum(info.state is JobState.DONE for info in store.list())
         store.close()
         left = app.stop()
     growth = (after[0] - before[0]) / MEGABYTE

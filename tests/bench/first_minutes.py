@@ -24,7 +24,8 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import octcore
 from octcore.data.samples import sample_bytes
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 from tests.browser.conftest import launch, running_app
 
 PATIENCE = 120_000
@@ -285,7 +286,7 @@ def history(times: int) -> None:
         store = RunStore(path)
         for number in range(1_000):
             run_id = store.begin(data, settings, f"run {number}", "me")
-            store.finish(run_id, StoreState.DONE, run)
+            store.finish(run_id, JobState.DONE, run)
         store.close()
         supervisor = Supervisor(cores=1, store=path)
         seconds = []

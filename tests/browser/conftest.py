@@ -17,7 +17,8 @@ import pytest
 
 import dashboard
 import octcore
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 
 APP = Path(dashboard.__file__).parent / "app.py"
 BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
@@ -94,7 +95,7 @@ def modelled(server, app_folder) -> str:
     store = RunStore(app_folder / "runs.sqlite")
     number = store.begin(data, settings, "FlowOCT", "")
     store.append(number, run.trace.events)
-    store.finish(number, StoreState.DONE, run)
+    store.finish(number, JobState.DONE, run)
     store.close()
     return f"?run={number}"
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import octcore
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 from tests.browser.conftest import SOLVE_MILLISECONDS, Watched, running_app
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -72,7 +73,7 @@ def test_a_tick_stays_with_its_run_when_another_run_comes(visit, app_folder):
 
     def add(title: str) -> None:
         store = RunStore(app_folder / "runs.sqlite")
-        store.finish(store.begin(data, settings, title, cookie["value"]), StoreState.DONE, run)
+        store.finish(store.begin(data, settings, title, cookie["value"]), JobState.DONE, run)
         store.close()
 
     add("older")

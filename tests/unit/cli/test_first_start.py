@@ -290,14 +290,15 @@ def test_runs_are_listed_shown_exported_and_deleted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from octcore import load_sample, solve
-    from octcore.store.runs import RunStore, StoreState
+    from octcore.solving.run import JobState
+    from octcore.store.runs import RunStore
 
     path = str(tmp_path / "runs.db")
     data, settings = load_sample("iris"), {"formulation": "cart", "depth": 2}
     store = RunStore(path)
     ids = [store.begin(data, settings, name) for name in ("first", "second")]
     for run_id in ids:
-        store.finish(run_id, StoreState.DONE, solve(data, **settings))
+        store.finish(run_id, JobState.DONE, solve(data, **settings))
     store.close()
     history = ["runs", "--store", path]
     assert main([*history, "list"]) == 0

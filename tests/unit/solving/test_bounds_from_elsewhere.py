@@ -15,9 +15,10 @@ from octcore.engines.events import Event, relative_gap
 from octcore.formulations.base import get_formulation
 from octcore.solving.finish import REACHED, run_from_incumbent
 from octcore.solving.prepare import prepare
+from octcore.solving.run import JobState
 from octcore.solving.settings import check_settings, question
 from octcore.solving.solve import solve
-from octcore.store.runs import RunStore, StoreState
+from octcore.store.runs import RunStore
 from octcore.tree.tree import Tree
 
 MANY = Dataset.from_arrays(np.arange(40.0)[:, None], np.arange(40) // 2)
@@ -120,9 +121,9 @@ def test_the_command_line_tells_the_bound_of_a_later_proof(tmp_path, capsys):
     store = RunStore(path)
     ids = [store.begin(MANY, r.settings, name) for r, name in ((run, "short"), (proven, "long"))]
     for run_id, finished in zip(ids, (run, proven), strict=True):
-        store.finish(run_id, StoreState.DONE, finished)
+        store.finish(run_id, JobState.DONE, finished)
     elsewhere = store.begin(MANY, run.settings, "of another browser", "other")
-    store.finish(elsewhere, StoreState.DONE, run)
+    store.finish(elsewhere, JobState.DONE, run)
     store.close()
     assert proven.objective is not None
     known = run.bounded_by(proven.objective, "“long”")

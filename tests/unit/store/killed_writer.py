@@ -9,7 +9,8 @@ import sys
 import time
 
 from octcore.engines.events import Event
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 from octcore.tree.tree import Split, Tree
 from tests.unit.worker.case import SETTINGS, rows
 
@@ -27,7 +28,7 @@ def main(path: str, hold: int = 0) -> None:
             print("event", run_id, number, flush=True)
             if number == hold:
                 time.sleep(600)
-        store.finish(run_id, StoreState.DONE)
+        store.finish(run_id, JobState.DONE)
         print("done", run_id, flush=True)
 
 

@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 
 WRITER = Path(__file__).with_name("killed_writer.py")
 
@@ -66,13 +67,13 @@ def kill_writers(path: Path, rounds: int, seed: int = 0) -> Losses:
         if kind == "event":
             losses.lost += n_events.get(run_id, 0) < int(number[0])
         elif kind == "done":
-            losses.lost += states.get(run_id) is not StoreState.DONE
+            losses.lost += states.get(run_id) is not JobState.DONE
         else:
             losses.lost += run_id not in states
     for run_id, state in states.items():
-        losses.interrupted += state is StoreState.INTERRUPTED
-        losses.wrong_states += state.is_open
-        if state is StoreState.INTERRUPTED and n_events[run_id]:
+        losses.interrupted += state is JobState.INTERRUPTED
+        losses.wrong_states += not state.is_final
+        if state is JobState.INTERRUPTED and n_events[run_id]:
             losses.lost += store.load(run_id).tree is None
     store.close()
     return losses

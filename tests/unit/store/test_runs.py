@@ -12,11 +12,11 @@ import pytest
 
 from octcore.data.serial import default_path
 from octcore.errors import ModelFileError, StoreError
-from octcore.solving.run import Certificate
+from octcore.solving.run import Certificate, JobState
 from octcore.solving.solve import solve
 from octcore.store import database as database_module
 from octcore.store.proofs import as_known, bounded
-from octcore.store.runs import RunStore, StoreState
+from octcore.store.runs import RunStore
 from octcore.store.writer import RunWriter
 from tests.unit.store.kills import kill_writers, start_writer
 from tests.unit.worker.case import SETTINGS, rows
@@ -41,7 +41,7 @@ def solve_into(store: RunStore, name: str = "", session: str = "", **settings):
     settings = {**SETTINGS, **settings}
     run_id = store.begin(data, settings, name, session)
     run = solve(data, **settings, on_event=lambda event: store.append(run_id, [event]))
-    store.finish(run_id, StoreState.DONE, run)
+    store.finish(run_id, JobState.DONE, run)
     return run_id, run
 
 
@@ -63,7 +63,7 @@ def test_a_run_is_read_back_without_solving(store, path, monkeypatch):
     assert loaded.train.frame.equals(run.train.frame)
     assert (loaded.predict(loaded.test.frame) == run.predict(run.test.frame)).all()
     info = again.info(run_id)
-    assert (info.name, info.state) == ("first try", StoreState.DONE)
+    assert (info.name, info.state) == ("first try", JobState.DONE)
     assert info.summary["accuracy"] == run.accuracy
     again.close()
 
@@ -78,7 +78,7 @@ def test_a_proof_with_weights_of_rows_bounds_no_other_run(store):
         session, ids = str(expected), []
         for found in (proven, still):
             ids.append(store.begin(data, settings, session=session))
-            store.finish(ids[-1], StoreState.DONE, found)
+            store.finish(ids[-1], JobState.DONE, found)
         assert proven.is_proven
         assert bounded(store, ids[1], still).bound == expected
         assert as_known(store, store.list(session))[0].summary["bound"] == expected
@@ -154,14 +154,14 @@ def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):
             if line.startswith("event") and line.endswith("3\n"):
                 break
         looking = RunStore(path)
-        assert any(info.state is StoreState.RUNNING for info in looking.list())
+        assert any(info.state is JobState.RUNNING for info in looking.list())
         assert looking.sweep() == 0
         writer.kill()
         writer.wait()
     swept = looking.sweep()
-    interrupted = [info for info in looking.list() if info.state is StoreState.INTERRUPTED]
+    interrupted = [info for info in looking.list() if info.state is JobState.INTERRUPTED]
     assert len(interrupted) == swept
-    assert not any(info.state.is_open for info in looking.list())
+    assert all(info.state.is_final for info in looking.list())
     for info in interrupted:
         if looking.events(info.id):
             run = looking.load(info.id)
@@ -191,7 +191,7 @@ def test_runs_of_another_machine_are_dead_after_a_silence(store):
     connection.commit()
     connection.close()
     assert store.sweep() == 1
-    assert store.info(run_id).state is StoreState.INTERRUPTED
+    assert store.info(run_id).state is JobState.INTERRUPTED
     assert store.info(run_id).error == "The program ended before this solve had a tree."
 
 
@@ -296,7 +296,7 @@ def test_damaged_events_of_a_dead_program_do_not_close_the_history(store, path):
         connection.execute("UPDATE event SET body = '{'")
         connection.execute("UPDATE run SET owner = '?', heartbeat = 0")
     again = RunStore(path)
-    assert again.info(run_id).state is StoreState.INTERRUPTED
+    assert again.info(run_id).state is JobState.INTERRUPTED
     with pytest.raises(ModelFileError, match="cannot be read"):
         again.load(run_id)
     again.close()

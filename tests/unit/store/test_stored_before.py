@@ -19,11 +19,11 @@ from octcore.engines.events import Event
 from octcore.errors import SettingsError
 from octcore.solving.finish import read_back
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
-from octcore.solving.run import GONE
+from octcore.solving.run import GONE, JobState
 from octcore.solving.settings import RETIRED, check_settings, without_retired
 from octcore.solving.solve import solve
 from octcore.store.models import load_model
-from octcore.store.runs import RunStore, StoreState
+from octcore.store.runs import RunStore
 
 DUMP = Path(__file__).with_name("runs_november_2026.sql")
 ACCURACY = {"old path-search": 0.8271604938271605, "old flow-oct": 0.6851851851851852}
@@ -112,7 +112,7 @@ def test_an_old_run_keeps_the_kinds_it_was_solved_with(
     old = read_back(export["run"], rows, [Event.from_dict(event) for event in export["events"]])
     store = RunStore(tmp_path / "runs.sqlite")
     run_id = store.begin(rows, settings)
-    store.finish(run_id, StoreState.DONE, old)
+    store.finish(run_id, JobState.DONE, old)
     run = store.load(run_id)
     assert {column.kind for column in run.needed.train.columns} == {"categorical"}
     now = load_sample("balance-scale")

@@ -15,10 +15,11 @@ import pytest
 from octcore.engines.base import StopReason
 from octcore.errors import EngineError, SettingsError, TooLargeError
 from octcore.numerics.kernels import PREPARED, PREPARING
+from octcore.solving.run import JobState
 from octcore.worker import client
 from octcore.worker import process as process_module
 from octcore.worker.client import WorkerPool, solve_in_child
-from octcore.worker.job import JobState, Stopwatch
+from octcore.worker.job import Stopwatch
 from octcore.worker.process import SolveProcess
 from octcore.worker.request import Request
 from tests.unit.worker.case import (

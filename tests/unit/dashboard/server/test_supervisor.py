@@ -22,7 +22,8 @@ from dashboard.server.supervisor import (
     fair_order,
 )
 from octcore.errors import SettingsError, StoreError
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 from octcore.worker.client import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
@@ -91,7 +92,7 @@ def test_a_dead_worker_leaves_the_server_up_and_its_tree_in_the_history(supervis
     assert view.state == "failed"
     assert "SIGKILL" in view.error.message
     supervisor._writer.drain()
-    assert supervisor.store.info(job_id).state is StoreState.FAILED
+    assert supervisor.store.info(job_id).state is JobState.FAILED
     assert supervisor.store.load(job_id).accuracy == pytest.approx(0.9)
     following = supervisor.submit("me", rows("sleep"), SETTINGS)
     wait_for_tree(supervisor, following)
@@ -155,7 +156,7 @@ def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, mon
     wait_until(lambda: supervisor.history_problem == "", PATIENCE)
     assert supervisor._writer.drain()
     for job_id in (begun, later):
-        assert supervisor.store.info(job_id).state is StoreState.STOPPED
+        assert supervisor.store.info(job_id).state is JobState.STOPPED
         stored, held = supervisor.store.load(job_id), supervisor.load(job_id)
         assert stored.to_dict() == held.to_dict()
         kinds = [[event.kind for event in run.trace.events] for run in (stored, held)]

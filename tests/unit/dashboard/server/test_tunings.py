@@ -26,9 +26,9 @@ from octcore.formulations.base import get_formulation, list_formulations
 from octcore.plotting.accuracy import tuning_data, tuning_figure
 from octcore.plotting.palette import LIGHT
 from octcore.selection.tuning import Fit, tune
+from octcore.solving.run import JobState
 from octcore.solving.settings import check_settings
 from octcore.worker.client import WorkerPool
-from octcore.worker.job import JobState
 
 GRID = {"depth": (1, 2), "leaf_penalty": (0.0, 0.05)}
 PLAN = Plan("path-search", GRID, protocol="3-fold", time_limit=20.0)

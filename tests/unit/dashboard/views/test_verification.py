@@ -9,7 +9,8 @@ import pytest
 import octcore
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.widgets.proofs import can_be_verified
-from octcore.store.runs import RunStore, StoreState
+from octcore.solving.run import JobState
+from octcore.store.runs import RunStore
 
 
 @pytest.mark.slow
@@ -20,7 +21,7 @@ def test_a_stored_run_is_verified_at_a_wish_and_keeps_the_answer(tmp_path: Path)
     store = RunStore(tmp_path / "runs.db")
     run_id = store.begin(data, {"formulation": "path-search", "depth": 3})
     store.append(run_id, run.trace.events)
-    store.finish(run_id, StoreState.DONE, run)
+    store.finish(run_id, JobState.DONE, run)
     store.close()
     supervisor = Supervisor(1, tmp_path / "runs.db")
     try:
