@@ -106,9 +106,8 @@ def _solve_one_vs_rest(
     shared = ("time_limit", "test_size", "seed")
     model = solve_one_vs_rest(
         data,
-        **{name: getattr(checked, name) for name in shared},
         solver=_in_child,
-        **{name: value for name, value in settings.items() if name not in shared},
+        **{**settings, **{name: getattr(checked, name) for name in shared}},
     )
     lines = [
         f"{data.target_name} = {label} against the rest\n{run_report(run)}\n"
@@ -143,9 +142,8 @@ def _solve_selected(
         data,
         rule=rows["select_rows"],
         rounds=rows["select_rounds"],
-        **{name: getattr(checked, name) for name in named},
         solver=_in_child,
-        **{name: value for name, value in settings.items() if name not in named},
+        **{**settings, **{name: getattr(checked, name) for name in named}},
     )
     return _write(arguments, found.run, found.to_dict(), found.summary)
 
@@ -226,26 +224,20 @@ def _compare(
             print(f"octcore: {key} was refused: {error.message}", file=sys.stderr)
 
     # Not above: it needs the libraries of a search over settings.
-    from octcore.selection.fits import compare, repetitions
+    from octcore.selection.fits import compare, is_here, repetitions
 
     wanted = [settings for plan in plans for settings in repetitions(data, plan, repeats)]
     if len(wanted) > 1:
         workers.announce(len(wanted), max(check_settings(**p).time_limit for p in plans))
-    if workers.backend is None and workers.at_once == 1:
-        for settings in wanted:
-            try:
-                runs.append(_in_child(data, **settings))
-            except TooLargeError as error:
-                refuse(settings["formulation"], error)
-                continue
-            if runs[-1].stop_reason in STOPPED:
-                raise KeyboardInterrupt  # what ends one of them ends all
-        return
 
     def keep(run: Run, done: int, total: int) -> None:
         runs.append(run)
+        if run.stop_reason in STOPPED:
+            raise KeyboardInterrupt  # what ends one of them ends all
 
-    groups = compare(data, plans, repeats, workers.n_jobs, workers.backend, keep, refuse)
+    where = (workers.n_jobs, workers.backend)
+    solver = _in_child if is_here(*where) else None
+    groups = compare(data, plans, repeats, *where, keep, refuse, solver)
     runs[:] = [run for group in groups for run in group]
 
 

@@ -242,6 +242,7 @@ def compare(
     backend: str | None = None,
     on_run: Callable[[Run, int, int], None] | None = None,
     on_refused: Callable[[str, TooLargeError], None] | None = None,
+    solver: Callable[..., Run] | None = None,
 ) -> tuple[tuple[Run, ...], ...]:
     """Train every plan on the same splits of the rows.
 
@@ -260,6 +261,8 @@ def compare(
         ``(run, done, total)`` after every training; called in the caller's thread.
     on_refused : callable or None
         ``(formulation, error)`` of every model that is too large, while the others go on.
+    solver : callable or None
+        What trains, with the arguments of `octcore.solve`; that by default.
 
     Returns
     -------
@@ -275,7 +278,7 @@ def compare(
     """
     each = [repetitions(data, plan, repeats) for plan in plans]
     wanted = [settings for own in each for settings in own]
-    calls = numbered(delayed(_solve)(data, settings) for settings in wanted)
+    calls = numbered(delayed(_solve)(data, settings, solver) for settings in wanted)
     found: dict[int, Run | TooLargeError] = {}
     for position, run in in_parallel(calls, n_jobs, backend):
         found[position] = run
@@ -289,9 +292,11 @@ def compare(
     return tuple(tuple(r for r in islice(runs, len(own)) if isinstance(r, Run)) for own in each)
 
 
-def _solve(data: Dataset, settings: Mapping[str, Any]) -> Run | TooLargeError:
+def _solve(
+    data: Dataset, settings: Mapping[str, Any], solver: Callable[..., Run] | None
+) -> Run | TooLargeError:
     """Solve one of them, if its model fits; an interrupt ends all solves, not this one."""
     try:
-        return solve(data, **settings, cancel=Cancel())
+        return (solver or solve)(data, **settings, cancel=Cancel())
     except TooLargeError as refused:
         return refused
