@@ -37,7 +37,6 @@ KERNELS = (
 TASKS = "octcore.selection.tasks"
 """Whose ``TASKS`` has what else a worker can do than solve; by name, as it is a layer above."""
 REHEARSAL_SECONDS = 5.0  # a few rows, to load what the first solve needs
-MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 logger = logging.getLogger(__name__)
 
 
@@ -259,7 +258,7 @@ def _answer(
     def tell(event: "Event") -> None:
         if not begins:
             begins.append(max(0.0, time.monotonic() - called - event.seconds))
-        channel.send(MESSAGE_KINDS.get(event.kind, "progress"), event=jsonable(event.to_dict()))
+        channel.send("event", event=jsonable(event.to_dict()))
 
     warmer.ready()
     run = solve(request.data, **request.settings, on_event=tell, cancel=cancel)

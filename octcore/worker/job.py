@@ -15,7 +15,7 @@ from octcore.numerics.kernels import PREPARING, PREPARING_AGAIN
 from octcore.solving.finish import read_back, run_from_incumbent
 from octcore.solving.run import JobState, Run
 from octcore.worker.process import SolveProcess
-from octcore.worker.protocol import EVENT_KINDS, WORKING, make_error
+from octcore.worker.protocol import WORKING, make_error
 from octcore.worker.request import ENDING_SECONDS, Request
 
 POLITE_SECONDS = 2.0  # to hand over the last tree
@@ -243,7 +243,7 @@ class Job:
             self._phase = str(message.get("what", ""))
             if self._watch.runs:  # of a task; before it, the worker has told of its own start
                 self._watch.note(self._phase)
-        elif kind in EVENT_KINDS:
+        elif kind == "event":
             event = Event.from_dict(message["event"])
             with self._lock:
                 self._watch.note(event.source if event.kind == "phase" else "")

@@ -7,9 +7,7 @@ Child to parent, each with ``seq`` counting from 1 and ``kind``:
 hello        the process runs; ``pid``, ``protocol``
 warming      what is being imported or compiled before a request or in a task; ``what``
 ready        everything is imported; compiled, too, unless the request came before
-built        the event with the model's size
-incumbent    an event with the whole tree
-progress     any other event
+event        ``event``: one of the solve, with the whole tree where it brought one
 part         ``part``: something that a task has found
 heartbeat    twice a second
 done         ``result``: of a task, or `Run.to_dict` (the parent has the trace already)
@@ -29,12 +27,11 @@ from typing import Any
 
 from octcore.errors import OctError
 
-PROTOCOL = 2
+PROTOCOL = 3
 HEARTBEAT_SECONDS = 0.5
 CANCEL = b"cancel\n"
 WORKING = "working"  # what a task is at, unless it waits for kernels
-EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
-KINDS = EVENT_KINDS | {"hello", "warming", "ready", "part", "heartbeat", "done", "error"}
+KINDS = {"hello", "warming", "ready", "event", "part", "heartbeat", "done", "error"}
 ERRORS = {kind.__name__: kind for kind in (OctError, *OctError.__subclasses__())}
 
 

@@ -85,7 +85,7 @@ ACTIONS = {
     "freeze": die(signal.SIGSTOP),
     "exit": lambda: os._exit(7),
     "garbage": write(b"Academic license - for non-commercial use only\n"),
-    "wrong order": write(b'{"seq": 9999, "kind": "progress", "event": {}}\n'),
+    "wrong order": write(b'{"seq": 9999, "kind": "event", "event": {}}\n'),
 }
 
 
@@ -97,9 +97,9 @@ def main() -> None:
     request = json.loads(inbox.request())
     watch.limit_memory(request["memory_limit"])
     name = json.loads(zlib.decompress(base64.b64decode(request["data"])))["name"]
-    channel.send("progress", event=event("phase", "warm start"))
-    channel.send("incumbent", event=event("incumbent", "warm start", 0.5, [LEAF]))
-    channel.send("incumbent", event=event("incumbent", "search", 0.9, BRANCH))
+    channel.send("event", event=event("phase", "warm start"))
+    channel.send("event", event=event("incumbent", "warm start", 0.5, [LEAF]))
+    channel.send("event", event=event("incumbent", "search", 0.9, BRANCH))
     if name == "prepare":
         prepare(channel)
     ACTIONS[name]()
