@@ -21,7 +21,7 @@ _NAME = re.compile("[0-9a-f]{32,64}")
 class Tables:
     """The tables of one server."""
 
-    folder: Path | None  # beside the history; None where there is none, and nothing is kept
+    folder: Path  # beside the history
 
     def keep(self, sha256: str, content: bytes) -> None:
         """Keep the bytes of a table; a disk that does not take them makes it no worse."""
@@ -29,9 +29,7 @@ class Tables:
 
     def link(self, sha256: str, choice: DataChoice) -> str:
         """Name of a table and of how its columns are meant; empty where it is not kept."""
-        if self.folder is None or not (
-            choice.sample or (self.folder / f"{sha256}{TABLE}").exists()
-        ):
+        if not choice.sample and not (self.folder / f"{sha256}{TABLE}").exists():
             return ""
         meant = {"sha256": "" if choice.sample else sha256, **choice.to_dict()}
         written = json.dumps(meant, sort_keys=True).encode()
@@ -43,7 +41,7 @@ class Tables:
 
     def read(self, name: str) -> tuple[bytes, DataChoice] | None:
         """The bytes of a table, none for a sample, and its choice; None where they are not kept."""
-        if self.folder is None or not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name):
             return None
         try:
             meant: dict[str, Any] = json.loads(self._read(f"{name}{MEANT}"))
@@ -54,14 +52,11 @@ class Tables:
             return None
 
     def _read(self, name: str) -> bytes:
-        assert self.folder is not None
         os.utime(self.folder / name)
         return (self.folder / name).read_bytes()
 
     def _write(self, name: str, content: bytes) -> None:
         """Write a file, whole or not at all, into a folder that only this user can read."""
-        if self.folder is None:
-            return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with replacing(self.folder / name) as file:

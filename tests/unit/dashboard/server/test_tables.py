@@ -41,7 +41,6 @@ def test_a_link_to_nothing_gives_nothing(tmp_path, name):
     kept = Tables(tmp_path)
     kept.keep(SHA, CONTENT)
     assert kept.read(name) is None
-    assert Tables(None).read(name) is None
 
 
 def test_damage_is_no_table(tmp_path):
@@ -59,9 +58,3 @@ def test_the_oldest_tables_go(tmp_path, monkeypatch):
         kept.keep(f"{i:064d}", CONTENT)
         os.utime(tmp_path / f"{i:064d}.table", (i, i))
     assert sorted(p.name[63] for p in tmp_path.glob("*.table")) == ["3", "4", "5"]
-
-
-def test_without_a_history_nothing_is_kept():
-    nowhere = Tables(None)
-    nowhere.keep(SHA, CONTENT)
-    assert nowhere.link(SHA, CHOICE) == ""
