@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.explore import node_panel, plane_panel, replay, why_split
+from dashboard.views.explore import node_panel, plane_panel, replay
+from dashboard.views.what_if import questions
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
@@ -55,7 +56,7 @@ def _views(run_id: str, run: SolvedRun, was_moving: bool) -> None:
     with right:
         if axes is not None:
             plane_panel.draw(run_id, run, axes, None if frame is None else tree)
-        if not why_split.is_known(run):  # that says more of every node
+        if not questions.is_valued(run):  # that says more of every node
             _usage(run_id, run, tree)
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import why_split
+from dashboard.views.what_if import questions
 from dashboard.widgets import chart, inputs
 from octcore.data.dataset import Dataset
 from octcore.data.tasks import ASK
@@ -33,7 +34,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         st.caption(
             "Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions)
         )
-    if node in run.tree.splits and why_split.is_known(run):
+    if node in run.tree.splits and questions.is_valued(run):
         why_split.draw(run_id, run, node)
     why_split.actions(run_id, run, node)
     draw_shares(run_id, run, node)

@@ -19,7 +19,6 @@ from dashboard.widgets import chart, live, thresholds
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import EncodedColumn, Encoding
 from octcore.formulations.base import loss_words
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.plotting.row_path import value_text
 from octcore.plotting.thresholds import (
@@ -37,12 +36,6 @@ from octcore.tree.tree import Split, Tree
 TASK, TIME_LIMIT = "values", 30.0  # for all columns of a node
 MOST_LINES = 6
 NOTICED = 1e-9  # prices below this are rounding
-
-
-def is_known(run: SolvedRun) -> bool:
-    """Whether the columns of a run have values: one column per split, an objective of leaves."""
-    is_asked = questions.is_searchable(run) and questions.has_values(run)
-    return is_asked and set(run.constraints) <= BY_SUBTREE
 
 
 def draw(run_id: str, run: SolvedRun, node: int) -> None:

@@ -12,7 +12,6 @@ from dashboard.views.solve import advice
 from dashboard.views.what_if import questions
 from dashboard.widgets import chart, live, start
 from octcore.data.dataset import Dataset
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
 from octcore.reports.summary import rows_of
 from octcore.selection.repeated_splits import (
@@ -51,11 +50,8 @@ def asked(view: JobView, run: SolvedRun) -> dict[str, Any] | None:
         return None
     if run.asked.has_task or run.sample_weight is not None or jobs.supervisor().family(view.id):
         return None
-    if not questions.is_searchable(run) or not questions.has_values(run):
-        return None
-    if run.depth > questions.MOST_DEPTH:  # trees made like it would be other trees
-        return None
-    if not set(run.constraints) <= BY_SUBTREE:
+    # Of more depth trees made like it would be other trees.
+    if not questions.is_valued(run) or run.depth > questions.MOST_DEPTH:
         return None
     return of_search(questions.search_settings(run, data, 0.0), data)
 

@@ -85,6 +85,11 @@ def has_values(run: Run) -> bool:
     return get_formulation(run.formulation).info.has_common_objective or on_all_thresholds(run)
 
 
+def is_valued(run: Run) -> bool:
+    """Whether the columns of a run have values: one column per split, an objective of leaves."""
+    return is_searchable(run) and has_values(run) and set(run.constraints) <= BY_SUBTREE
+
+
 def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """The exact search that values every root feature and is compared with.
 
