@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from octcore.data.serial import versions
@@ -51,14 +50,11 @@ def repeats_table(runs: Sequence[Sequence[Run]]) -> pd.DataFrame:
 
     With costs, accuracies are those of the rows that get a class, so mean costs stand beside them.
     """
-    lines = []
+    lines, names = [], ("accuracy", "test_accuracy", *COST_FIELDS, "leaves")
     for group in runs:
-        found = {
-            name: [value for run in group if (value := COLUMNS[name](run)) is not None]
-            for name in ("accuracy", "test_accuracy", *COST_FIELDS, "leaves")
-        }
-        means = {name: float(np.mean(values)) if values else None for name, values in found.items()}
-        tests = found["test_accuracy"]
+        scores = [[COLUMNS[name](run) for name in names] for run in group]
+        found = pd.DataFrame(scores, columns=names, dtype=float)
+        means = found.mean().to_dict()
         lines.append(
             {
                 "formulation": group[0].formulation,
@@ -66,7 +62,7 @@ def repeats_table(runs: Sequence[Sequence[Run]]) -> pd.DataFrame:
                 "proven": sum(run.is_optimal for run in group),
                 "accuracy": means.pop("accuracy"),
                 "test_accuracy": means.pop("test_accuracy"),
-                "spread": float(np.std(tests)) if tests else None,
+                "spread": found["test_accuracy"].std(ddof=0),
                 **means,
                 "seconds": round(sum(run.timings["total"] for run in group), 3),
             }

@@ -305,24 +305,22 @@ def _actions(context: Context, shown: list[Alternative], pinned: list[Alternativ
     record, smallest = context.record, context.record.smallest
     chosen = pinned[0] if pinned else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
+        is_kept = st.button(
             "Keep the marked tree as a run" if chosen else "Mark a tree to keep it as a run",
             type="primary",
             icon=":material/add_task:",
             key="alternatives_keep",
             disabled=chosen is None,
-        ):
-            assert chosen is not None
-            _keep(context, chosen)
-        if st.button(
+        )
+        is_compared = st.button(
             "Compare it with the run",
             icon=":material/compare:",
             key="alternatives_compare",
             disabled=chosen is None,
             help="Keep the marked tree as a run, and put it beside the one that you came from.",
-        ):
-            assert chosen is not None
-            _keep(context, chosen, beside=context.run_id)
+        )
+        if chosen is not None and (is_kept or is_compared):
+            _keep(context, chosen, context.run_id if is_compared else "")
         if smallest is not None and st.button(
             f"Smallest within {loss_words(record.tolerance, context.search)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
@@ -352,22 +350,14 @@ def _keep(context: Context, entry: Alternative, beside: str = "") -> None:
 
 
 def _downloads(context: Context, shown: list[Alternative]) -> None:
-    train, encoding = context.train, context.record.encoding
     entries = [(entry.tree, entry.objective) for entry in shown]
+    listed = (entries, context.train, context.record.encoding)
     for label, name, make, words in (
-        (
-            "TimberTrek",
-            "trees.timbertrek.json",
-            lambda: json.dumps(timbertrek(entries, train, encoding)),
-            "in the form that TimberTrek reads.",
-        ),
-        (
-            "Rules",
-            "trees.csv",
-            lambda: frame_to_csv(rules_table(entries, train, encoding)),
-            "as IF-THEN rules, one line per leaf.",
-        ),
-    ):
+        ("TimberTrek", "trees.timbertrek.json", lambda: json.dumps(timbertrek(*listed)),
+         "in the form that TimberTrek reads."),
+        ("Rules", "trees.csv", lambda: frame_to_csv(rules_table(*listed)),
+         "as IF-THEN rules, one line per leaf."),
+    ):  # fmt: skip
         words, key = f"The listed trees {words}", f"alternatives_{label.lower()}"
         inputs.download(label, name, make, key, help=words, width="content")
 
