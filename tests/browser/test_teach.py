@@ -188,12 +188,25 @@ def test_a_presentation_shows_back_and_next_on_every_screen(visit):
 
 def test_next_is_seen_without_scrolling_on_a_small_screen(visit):
     watched = open_lesson(visit)
+    hint = watched.page.locator(".octboard .hint.drawing").bounding_box()
+    back = watched.page.get_by_role("button", name=re.compile("^Back")).bounding_box()
+    assert hint["y"] + hint["height"] <= back["y"]  # it tells how points are drawn
     for _ in range(3):
         forward = watched.page.get_by_role("button", name=re.compile("^Next"))
         box = forward.bounding_box()
         assert box["y"] + box["height"] <= 800
         forward.click()
         watched.settle()
+    watched.assert_clean()
+
+
+@pytest.mark.parametrize("query", ["", "?present=1"])
+def test_back_and_next_are_one_line_on_a_magnified_projector(visit, query):
+    watched = open_lesson(visit, query, viewport={"width": 683, "height": 512})
+    for name in ("Back", "Next"):
+        box = watched.page.get_by_role("button", name=re.compile(f"^{name}")).bounding_box()
+        assert box["height"] < 50
+        assert box["y"] + box["height"] <= 512
     watched.assert_clean()
 
 

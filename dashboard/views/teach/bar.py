@@ -198,7 +198,7 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     order = list(step_names(lesson))
     at, part = order.index(step), lessons.part_of(lesson)
     with st.container(key=PAGES):
-        places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
+        places = st.columns([3, 3, 1, 3, 3] if is_presenting() else [1, 1, 3])
     last = part is None or part + 1 == len(lessons.course())
     ways = (("Back", "arrow_back", -1, "PageUp"), ("Next", "arrow_forward", 1, "PageDown"))
     for place, (label, icon, way, shortcut) in zip(places, ways, strict=False):
