@@ -128,13 +128,13 @@ class RunStore:
         `name`, `session`: the user's name for the run; who asks.
         """
         run_id = run_id or str(uuid.uuid4())
-        now = time.time()
+        now, about = time.time(), _json({"data": data.name})
         with self._database.transaction() as connection:
             key = _insert_rows(connection, data)
             connection.execute(
                 "INSERT INTO run (id, name, session, state, created, settings, rows_hash, owner, "
-                "heartbeat) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (run_id, name, session, state, now, _json(settings), key, self._owner, now),
+                "heartbeat, summary) VALUES (?, ?, ?, ?, ?5, ?, ?, ?, ?5, ?)",
+                (run_id, name, session, state, now, _json(settings), key, self._owner, about),
             )
         self._next[run_id] = 1
         return run_id
@@ -401,9 +401,8 @@ def _is_dead(owner: str, heartbeat: float) -> bool:
 
 
 def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) -> None:
-    row = connection.execute(
-        "SELECT body FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
-    ).fetchone()
+    last = "SELECT body FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1"
+    row = connection.execute(last, (run_id,)).fetchone()
     summary, words = {}, NEVER_BEGUN if row is None else INTERRUPTED
     if row is not None:
         # An event that cannot be read is said by whoever opens the run, not by the whole history.
@@ -419,8 +418,9 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
             }
             words = NEVER_BEGUN if event.incumbent is None else words
     connection.execute(
-        "UPDATE run SET state = 'interrupted', finished = ?, summary = ?, error = ? WHERE id = ?",
-        (heartbeat, _json(summary), words, run_id),
+        "UPDATE run SET state = 'interrupted', finished = ?, error = ?, summary = "
+        "json_patch(iif(json_valid(summary), summary, '{}'), ?) WHERE id = ?",
+        (heartbeat, words, _json(summary), run_id),
     )
 
 

@@ -163,6 +163,7 @@ def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):
     assert len(interrupted) == swept
     assert all(info.state.is_final for info in looking.list())
     for info in interrupted:
+        assert info.summary["data"] == looking.data(info.id).name
         if looking.events(info.id):
             run = looking.load(info.id)
             assert run.tree is not None
