@@ -122,7 +122,7 @@ def test_every_step_is_a_press_and_has_its_way_back_and_the_copied_code_has_them
     app.session_state["data_tabs"] = "Columns"
     app.run()
     table = app.dataframe[0].value.set_index("column")
-    assert table.loc["ward", "examples"] == "(missing), Inner, Surgery"
+    assert table.loc["ward", "examples"] == "(missing) · Inner · Surgery"
     assert bool(table.loc["weekday of seen", "use"])
     assert not table.loc["year of seen", "use"]  # it is the same in every row
     app.switch_page("screens/solve.py").run()

@@ -192,6 +192,6 @@ def column_table() -> pd.DataFrame:
             shown = [str(level) for level in own.levels]
         kind = choice.kinds.get(column.name, "").split(":")[0] if own is None else own.kind
         gaps = int(read.missing_rows().sum())
-        examples = ", ".join(text.printable(value, 24) for value in shown[:5])
+        examples = " · ".join(text.printable(value, 24) for value in shown[:5])
         rows.append((own is not None, column.name, kind, len(shown), gaps, examples))
     return pd.DataFrame(rows, columns=["use", "column", "kind", "distinct", "gaps", "examples"])
