@@ -220,9 +220,9 @@ class HighsModel:
         if self._highs.passModel(_highs_lp(compiled, relaxed)) == highspy.HighsStatus.kError:
             raise EngineError("SOLVER_REFUSED", "HiGHS refused the model; please report the data.")
 
-    def add_rows(self, matrix: csr_matrix, lower: np.ndarray, upper: np.ndarray) -> None:
-        """Add rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
-        add_rows(self._highs, matrix, lower, upper)
+    def add_rows(self, matrix: csr_matrix, rhs: np.ndarray) -> None:
+        """Add rows ``matrix @ x <= rhs``; the last basis stays valid."""
+        add_rows(self._highs, matrix, rhs)
 
     def run(self, settings: SolverSettings, hooks: SolverHooks = UNHEARD) -> SolverResult:
         """Solve within the limits; what a hook raised is raised again, after HiGHS has ended."""

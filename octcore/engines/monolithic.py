@@ -73,7 +73,7 @@ class _MonolithicRun(ModelRun):
                 break
             counts = Counter[str]()
             for family in cuts:
-                relaxation.add_rows(family.matrix, np.full(len(family.rhs), -np.inf), family.rhs)
+                relaxation.add_rows(family.matrix, family.rhs)
                 counts[family.kind] += len(family.rhs)
             found += cuts
             self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))

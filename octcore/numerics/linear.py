@@ -129,15 +129,13 @@ def sparse_rows(
     return csr_matrix((entries, np.concatenate(columns), ends), (len(columns), width))
 
 
-def add_rows(
-    highs: highspy.Highs, matrix: csr_matrix, lower: FloatArray, upper: FloatArray
-) -> None:
-    """Append rows ``lower <= matrix @ x <= upper``; the last basis stays valid.
+def add_rows(highs: highspy.Highs, matrix: csr_matrix, most: FloatArray) -> None:
+    """Append rows ``matrix @ x <= most``; the last basis stays valid.
 
     `EngineError` where HiGHS takes none of them: rows would have other numbers than one believes.
     """
-    ends = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    ends = np.full(len(most), -np.inf), np.asarray(most, dtype=np.float64)
     places = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
-    status = highs.addRows(len(lower), *ends, matrix.nnz, *places, matrix.data.astype(np.float64))
+    status = highs.addRows(len(most), *ends, matrix.nnz, *places, matrix.data.astype(np.float64))
     if status == highspy.HighsStatus.kError:
         raise EngineError("LP_FAILED", "HiGHS refused rows of a linear program.")

@@ -203,7 +203,7 @@ def multi_tree_benders(problem: Problem) -> float:
         if not cuts:
             return round(result.objective)
         for family in cuts:
-            master.add_rows(family.matrix, np.full(len(family.rhs), -np.inf), family.rhs)
+            master.add_rows(family.matrix, family.rhs)
     raise AssertionError("200 rounds of cuts were not enough for a few points")
 
 

@@ -81,11 +81,9 @@ class PersistentLp:
         # HiGHS takes no row that names a column twice; older versions of scipy leave such rows.
         matrix = matrix.copy()
         matrix.sum_duplicates()
-        count = len(rhs)
-        add_rows(self._highs, matrix, np.full(count, -INFINITY), rhs)
-        ids = np.arange(self._next_id, self._next_id + count)
-        self._next_id += count
-        self.row_ids = np.concatenate([self.row_ids, ids])
+        add_rows(self._highs, matrix, rhs)
+        first, self._next_id = self._next_id, self._next_id + len(rhs)
+        self.row_ids = np.concatenate([self.row_ids, np.arange(first, self._next_id)])
 
     def delete_rows(self, positions: np.ndarray) -> None:
         """Delete rows by position, none of the first `n_base`."""

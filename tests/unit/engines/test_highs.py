@@ -62,7 +62,7 @@ def test_mip_and_relaxation():
     assert result.bound == pytest.approx(18.0)
     relaxed = HighsModel(compiled, relaxed=True)
     assert relaxed.run(SolverSettings(10.0)).bound == pytest.approx(18 + 4 * 2 / 3)
-    relaxed.add_rows(csr_matrix([[1.0, 1.0]]), np.array([-np.inf]), np.array([1.0]))
+    relaxed.add_rows(csr_matrix([[1.0, 1.0]]), np.array([1.0]))
     assert relaxed.run(SolverSettings(10.0)).bound == pytest.approx(18.0)
 
 

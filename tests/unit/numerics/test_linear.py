@@ -57,4 +57,4 @@ def test_rows_that_the_solver_refuses_are_no_rows():
     highs = new_solver()
     highs.addVars(2, np.zeros(2), np.ones(2))
     with pytest.raises(EngineError, match="refused rows"):
-        add_rows(highs, csr_matrix(([1.0], [2], [0, 1]), (1, 3)), np.zeros(1), np.ones(1))
+        add_rows(highs, csr_matrix(([1.0], [2], [0, 1]), (1, 3)), np.ones(1))

@@ -131,7 +131,7 @@ class _Program:
     def add(self, rows: list[IntArray], limits: list[int]) -> None:
         """Add chains, by their columns, and solve again."""
         matrix = sparse_rows(rows, self._highs.getNumCol())
-        add_rows(self._highs, matrix, np.full(len(rows), -np.inf), np.array(limits, float))
+        add_rows(self._highs, matrix, np.array(limits, float))
         self._solve()
 
     def _solve(self) -> None:
