@@ -78,10 +78,6 @@ class OpenNodes:
             return None
         return heapq.heappop(self._heap)[2]
 
-    def give_up(self, bound: float) -> None:
-        """Remember a part of the search space that stays unsolved."""
-        self.unresolved.append(bound)
-
     def least(self, current: float | None = None) -> float:
         """Smallest bound of all that is not solved; `current` is that of the node in hand."""
         values = [*self.unresolved, *(entry[0] for entry in self._heap[:1])]
@@ -250,9 +246,6 @@ class BranchAndCut:
         """Seconds that may still be used; 0 when a stop was asked for."""
         return 0.0 if self.attempt.cancel() else self.attempt.clock.remaining
 
-    def _stop_reason(self) -> StopReason | None:
-        return self.attempt.reached(self.nodes)
-
     def _report_bound(self, current: float | None) -> None:
         best = self.recorder.objective
         incumbent = np.inf if best is None else self.relaxation.value(best)
@@ -279,16 +272,16 @@ class BranchAndCut:
             node = node if node is not None else self._open.pop(self.cutoff)
             if node is None:
                 break
-            reason = self._stop_reason()
+            reason = self.attempt.reached(self.nodes)
             if reason is not None:
-                self._open.give_up(node.bound)
+                self._open.unresolved.append(node.bound)
                 break
             entered = node.bound
             try:
                 node = self._process(node)
             except (TimeUpError, CancelledError):  # a separator asked its guard
-                self._open.give_up(entered)
-                reason = self._stop_reason() or StopReason.TIME_LIMIT
+                self._open.unresolved.append(entered)
+                reason = self.attempt.reached(self.nodes) or StopReason.TIME_LIMIT
                 break
             self._report_bound(None if node is None else node.bound)
             self._flush()
@@ -297,7 +290,7 @@ class BranchAndCut:
         if reason is not None:
             return reason
         if self._open.unresolved:
-            return self._stop_reason() or StopReason.ERROR
+            return self.attempt.reached(self.nodes) or StopReason.ERROR
         return StopReason.INFEASIBLE if self.recorder.objective is None else StopReason.OPTIMAL
 
     def _process(self, node: Node) -> Node | None:
@@ -313,7 +306,7 @@ class BranchAndCut:
         while True:
             status = self.lp.solve(self.cutoff, self.remaining)
             if status is LpStatus.STOPPED:
-                self._open.give_up(bound)
+                self._open.unresolved.append(bound)
                 return None
             if status is not LpStatus.OPTIMAL:
                 if is_root and status is LpStatus.CUT_OFF and self.recorder.objective is not None:
@@ -399,7 +392,7 @@ class BranchAndCut:
         self._offer(tree, "solver")
         if bound < self.cutoff - 1e-6 * max(1.0, abs(bound)):
             # Routing the rows denies what the LP says: the node stays open, the gap stays honest.
-            self._open.give_up(bound)
+            self._open.unresolved.append(bound)
             message = "An integral point claims more than its tree reaches; its node stays open."
             self.recorder.note(message, claimed=self.relaxation.objective(bound))
 
