@@ -29,6 +29,7 @@ from octcore.data.distinct import grouped
 from octcore.formulations.base import ACCELERATIONS, FormulationInfo, TeachingText, formulation
 from octcore.formulations.path_columns.search import ColumnsProblem, ColumnsSearch
 from octcore.formulations.shared import constraint_kinds
+from octcore.formulations.shared.question import stopped_by
 from octcore.formulations.shared.side_constraints import limit_features, structural_start_values
 from octcore.formulations.shared.tree_model import linear
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, decode
@@ -110,16 +111,8 @@ class _Assembly:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         search = self.search
-
-        def stopped() -> bool:
-            try:
-                guard()
-            except Exception:  # raised again once the search has ended
-                return True
-            return False
-
         if search.best is None:
-            for _ in search.trees(Patience(cancel=stopped)):
+            for _ in search.trees(Patience(cancel=stopped_by(guard))):
                 guard()
             guard()
         least = search.incumbent - search.slack  # columns of trees that are as good stay

@@ -136,16 +136,19 @@ def _column_sets(problem: Problem) -> tuple[np.ndarray, ...]:
 
 def guarded_answer(asked: Question, guard: Callable[[], None], seconds: float) -> Answer:
     """Search for a time; an interruption is raised after the search has ended."""
-    caught: list[Exception] = []
+    found = answer(asked, cancel=stopped_by(guard), time_limit=seconds)
+    guard()
+    return found
+
+
+def stopped_by(guard: Callable[[], None]) -> Callable[[], bool]:
+    """Make the question whether to stop of a guard, which is to raise once that has ended."""
 
     def cancel() -> bool:
         try:
             guard()
-        except Exception as error:
-            caught.append(error)
-        return bool(caught)
+        except Exception:
+            return True
+        return False
 
-    found = answer(asked, cancel=cancel, time_limit=seconds)
-    if caught:
-        raise caught[0]
-    return found
+    return cancel
