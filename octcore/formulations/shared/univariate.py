@@ -207,23 +207,20 @@ def decode(
     return Tree(*grown(1, part), problem.n_features, problem.n_classes)
 
 
-def with_best_labels(tree: Tree, problem: Problem) -> Tree:
-    """Label leaves by majority, unless a side constraint makes labels part of the solution."""
-    if fixes_labels(problem):
-        return tree
-    return tree.with_labels(metrics.majority_labels(tree, problem.X, problem.y, problem.weights))
-
-
 def read_splits(
     feature_of: Callable[[int], int | None],
     label_of: Callable[[int], int],
     problem: Problem,
     threshold_of: Callable[[int], float] | None = None,
 ) -> Tree:
-    """Decode a tree and relabel its leaves where that is allowed, without idle splits.
+    """Decode a tree, without idle splits.
 
+    Leaves are labelled by majority, unless a side constraint makes labels part of the solution.
     Thresholds of numbers move to the middle between the nearest rows.
     """
     tree = decode(feature_of, label_of, problem, threshold_of or (lambda node: 0.5))
-    tree = drop_idle_splits(with_best_labels(tree, problem), problem)
+    if not fixes_labels(problem):
+        rows = problem.X, problem.y, problem.weights
+        tree = tree.with_labels(metrics.majority_labels(tree, *rows))
+    tree = drop_idle_splits(tree, problem)
     return tree if threshold_of is None else metrics.centre_thresholds(tree, problem.X)
