@@ -40,7 +40,7 @@ from octcore.formulations.shared import oblique
 from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.separation.chains import ChainBound, chain_bound
 from octcore.formulations.shared.separation.shattering import ShatteringSeparator, table_columns
-from octcore.formulations.shared.tree_model import TreeSets, linear
+from octcore.formulations.shared.tree_model import TreeSets, linear, paired
 from octcore.parameters import Choice, Flag, FloatRange
 from octcore.program import (
     Capability,
@@ -352,28 +352,17 @@ class SOct:
         ]
 
     def _objective(self, model: Any) -> None:
-        counts, total = self.objective.points.counts, self.objective.points.total
-        terms = [
-            (float(counts[hit]), model.z[h, t])
-            for h, hit in enumerate(self.hits)
-            for t in self.sets.L
-        ]
+        counts, hits = self.objective.points.counts, enumerate(self.hits)
+        right = [(float(counts[hit]), model.z[h, t]) for h, hit in hits for t in self.sets.L]
         if self.objective.sense is Sense.MAXIMISE:
-            weights, variables = zip(*terms, strict=True)
-            model.objective = pyo.Objective(
-                expr=linear(weights, variables),
-                sense=pyo.maximize,
-                doc="(1a) weight of the points classified correctly",
-            )
-            return
-        terms = [(-weight / total, variable) for weight, variable in terms]
-        terms += [(self.objective.alpha, model.d[t]) for t in self.sets.B]
-        weights, variables = zip(*terms, strict=True)
-        model.objective = pyo.Objective(
-            expr=1.0 + linear(weights, variables),
-            sense=pyo.minimize,
-            doc="(section 2.2) share of errors plus alpha per split",
-        )
+            expr, sense = paired(*right), pyo.maximize
+            doc = "(1a) weight of the points classified correctly"
+        else:
+            total = self.objective.points.total
+            price = ((self.objective.alpha, model.d[t]) for t in self.sets.B)
+            expr = 1.0 + paired(*((-weight / total, z) for weight, z in right), *price)
+            sense, doc = pyo.minimize, "(section 2.2) share of errors plus alpha per split"
+        model.objective = pyo.Objective(expr=expr, sense=sense, doc=doc)
 
     def leaves(self, model: Any, point: Point) -> IntArray:
         """Leaf of every point, the largest value where it is fractional."""
