@@ -155,12 +155,9 @@ def search_states(
             level -= 1
             continue
         stack.option[level] = option + 1
-        if is_row:
-            if not _admits(data, stack, level, row, option, mirrored):
-                continue
-            closed_at = _descend(data, programs, stack, level, option, cutoff)
-        else:
-            closed_at = _decide_column(data, programs, stack, level, option, cutoff)
+        if is_row and not _admits(data, stack, level, row, option, mirrored):
+            continue
+        closed_at = _descend(data, programs, stack, level, option, cutoff)
         if closed_at >= 0:
             _note_closed(data, programs, log, closed_at, n_branch)
         else:
@@ -306,31 +303,40 @@ def _child_towards(node: int, leaf: int) -> int:
 
 @part()
 def _descend(data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float) -> int:
-    """Set up the level below with one more decision.
+    """Set up the level below with one more decision: a row's, or a column of a node's.
 
+    A column is paid for (option 0), or not used.
     Returns the first slot of the programs by which it need not be looked at, -1 where it must be.
     """
-    row, n_leaves = stack.point[level], len(stack.labels)
-    n_branch, is_error = n_leaves - 1, option == n_leaves
-    errors = stack.errors[level] + (data.weights[row] if is_error else 0.0)
+    row, n_leaves, paid = stack.point[level], len(stack.labels), 0.0
+    n_branch, column, is_error = n_leaves - 1, row - len(data.y), option == n_leaves
+    if column < 0:
+        paid = data.weights[row] if is_error else 0.0
+    elif option == 0:
+        paid = data.feature
     # The programs only cost more with another row: those of this level close the one below.
-    if stack.bound[level] - stack.errors[level] + errors >= cutoff:
+    if column < 0 and stack.bound[level] + paid >= cutoff:
         return level * n_branch
-    below, bound = (level + 1) * n_branch, errors
+    below = (level + 1) * n_branch
     for b in range(n_branch):
         copy_program(programs, level * n_branch + b, below + b)
-    if not is_error:
+    size = data.x.shape[1]
+    if column >= 0 and option == 0:
+        programs.paid[below + column // size, column % size] = 1
+    elif column >= 0:
+        forbid(data, programs, below + column // size, column % size, PIVOTS)
+    elif not is_error:
         leaf, node = n_leaves + option, 1
         while node < n_leaves:
             child = _child_towards(node, leaf)
             side = 1.0 if child == 2 * node else -1.0
             add_row(data, programs, below + node - 1, row, side, PIVOTS)
             node = child
-    bound += _least_of_planes(data, programs, below, n_branch)
-    if bound >= cutoff:
+    stack.errors[level + 1] = stack.errors[level] + paid
+    if stack.errors[level + 1] + _least_of_planes(data, programs, below, n_branch) >= cutoff:
         return below
-    stack.decided[row] = ERROR if is_error else n_leaves + option
-    stack.errors[level + 1] = errors
+    if column < 0:
+        stack.decided[row] = ERROR if is_error else n_leaves + option
     return -1
 
 
@@ -503,27 +509,3 @@ def _forbid_dear_columns(data: Any, programs: Any, stack: Any, level: int, cutof
                 programs.norm[slot, j], last = np.inf, j
         if last:
             forbid(data, programs, slot, last, PIVOTS)
-
-
-@part()
-def _decide_column(
-    data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float
-) -> int:
-    """Set up the level below: a column of a node is paid for (option 0), or not used.
-
-    Returns what `_descend` does.
-    """
-    n_branch, size = len(stack.planes), data.x.shape[1]
-    column = stack.point[level] - len(data.y)
-    errors = stack.errors[level] + (data.feature if option == 0 else 0.0)
-    below, bound = (level + 1) * n_branch, errors
-    for b in range(n_branch):
-        copy_program(programs, level * n_branch + b, below + b)
-    slot, j = below + column // size, column % size
-    if option == 0:
-        programs.paid[slot, j] = 1
-    else:
-        forbid(data, programs, slot, j, PIVOTS)
-    bound += _least_of_planes(data, programs, below, n_branch)
-    stack.errors[level + 1] = errors
-    return below if bound >= cutoff else -1
