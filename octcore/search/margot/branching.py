@@ -109,6 +109,18 @@ def _step_gain(child_qp, child, parent_qp, parent, sample, side):
     return gain + one_step(parent_qp, parent, sample, float(side), target, np.inf)
 
 
+@inner
+def route_gain(qp, copy, own, sample, side, room, pivots):
+    """Gain of routing a sample by a plane after some pivots on a copy; a bound if ``room``."""
+    target = own.constants[0] if side < 0 else 0.0
+    if target - side * qp.score[sample] <= own.constants[2]:
+        return 0.0
+    copy_node(qp, copy)
+    add_route(copy, sample, side)
+    estimate_node(copy, own, qp.value[0] + room, pivots)
+    return max(0.0, copy.value[0] - qp.value[0])
+
+
 @kernel
 def trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
     """Gain of sending a sample to a side after some pivots on copies of the two nodes."""
@@ -123,13 +135,9 @@ def trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
         own = node_data(data, child)
         estimate_node(child_copy, own, child_qp.value[0] + room, pivots)
         below = max(0.0, child_copy.value[0] - child_qp.value[0])
-    qp, copy = view_of(bank, parent), view_of(trial, 1)
-    target = data.constants[0] if side < 0 else 0.0
-    if below < room and target - side * qp.score[sample] > data.constants[2]:
-        copy_node(qp, copy)
-        add_route(copy, sample, side)
-        estimate_node(copy, node_data(data, parent), qp.value[0] + room - below, pivots)
-        above = max(0.0, copy.value[0] - qp.value[0])
+    if below < room:
+        qp, own = view_of(bank, parent), node_data(data, parent)
+        above = route_gain(qp, view_of(trial, 1), own, sample, side, room - below, pivots)
         if below + above >= room and is_below:
             # what prunes must be a bound: the parent's value was recomputed, the child's was not
             refresh(child_copy, node_data(data, child))

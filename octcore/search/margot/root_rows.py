@@ -5,13 +5,13 @@ The root has a QP of its own; the planes below it are those of one open state fo
 
 import numpy as np
 
-from octcore.numerics.node_qp.rows import add_route, copy_node, inner, kernel, part, view_of
-from octcore.numerics.node_qp.solver import estimate_node
+from octcore.numerics.node_qp.rows import add_route, inner, kernel, part, view_of
 from octcore.search.margot.branching import (
     CONFIRM_PIVOTS,
     PATIENCE,
     STRIP_MARGIN,
     one_step,
+    route_gain,
     shortlist_candidates,
 )
 from octcore.search.margot.state import node_data, restart_node, restore_rows, side_of
@@ -70,26 +70,14 @@ def _gain_below(bank, data, sample):
     return top + least
 
 
-@inner
-def _root_gain(root, trial, data, sample, side, room, pivots):
-    """Gain of routing a sample by the root after some pivots on a copy; a bound if ``room``."""
-    qp, copy = view_of(root, 0), view_of(trial, 0)
-    target = data.constants[0] if side < 0 else 0.0
-    if target - side * qp.score[sample] <= data.constants[2]:
-        return 0.0
-    copy_node(qp, copy)
-    add_route(copy, sample, side)
-    estimate_node(copy, node_data(data, 0), qp.value[0] + room, pivots)
-    return max(0.0, copy.value[0] - qp.value[0])
-
-
 @part
 def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
     """Rate the samples that are free at the root, sending those with one side left there.
 
     Returns the number of candidates, -1 when the state is pruned, -2 when samples were sent.
     """
-    rating, own, qp = desk.rating, node_data(data, 0), view_of(root, 0)
+    rating, own = desk.rating, node_data(data, 0)
+    qp, copy = view_of(root, 0), view_of(desk.trial, 0)
     epsilon, found, sent = data.constants[0], 0, False
     for sample in range(prefix.shape[0]):
         if prefix[sample] != 0:
@@ -107,7 +95,7 @@ def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
             target = epsilon if side < 0 else 0.0
             gain = one_step(qp, own, sample, float(side), target, np.inf)
             if gain >= room:  # an estimate; a side is closed by a bound alone
-                gain = _root_gain(root, desk.trial, data, sample, side, room, CONFIRM_PIVOTS)
+                gain = route_gain(qp, copy, own, sample, side, room, CONFIRM_PIVOTS)
                 if gain >= room:
                     closed += 1 + which
             gain += _gain_below(right if which == 1 else left, below, sample)
@@ -128,6 +116,7 @@ def _rate_root(root, left, right, data, below, prefix, desk, room, ignored):
 def _choose_root_row(root, left, right, data, below, desk, found, room):
     """Try the best candidates at the root; sample and cheaper side go to ``desk.choice``."""
     shortlist_candidates(desk.rating, found, room, desk.shortlist)
+    qp, copy, own = view_of(root, 0), view_of(desk.trial, 0), node_data(data, 0)
     best, idle = -1.0, 0
     for position in range(desk.shortlist.shape[0]):
         sample = desk.shortlist[position]
@@ -135,7 +124,7 @@ def _choose_root_row(root, left, right, data, below, desk, found, room):
             break
         one, two = 0.0, 0.0
         for which in range(2):
-            gain = _root_gain(root, desk.trial, data, sample, 2 * which - 1, room, _ROOT_PIVOTS)
+            gain = route_gain(qp, copy, own, sample, 2 * which - 1, room, _ROOT_PIVOTS)
             gain += _gain_below(right if which == 1 else left, below, sample)
             one, two = two, min(room, gain)
         score = (one + _ANYWAY * room) * (two + _ANYWAY * room)

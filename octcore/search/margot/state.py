@@ -216,8 +216,7 @@ def unpack(bank, data, prefix, packed):
     Rows of the prefix that were absent when the statuses were stored start at zero; samples
     without a prefix (-1) have no rows.
     """
-    for node in range(bank.status.shape[0]):
-        clear_node(view_of(bank, node))
+    clear_bank(bank)
     for sample in range(prefix.shape[0]):
         if prefix[sample] >= 0:
             charge_path(bank, sample, prefix[sample])
