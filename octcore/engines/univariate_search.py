@@ -75,13 +75,14 @@ def path_search(attempt: Attempt) -> Outcome:
     ):
         recorder.note("The search and the known trees contradict each other; nothing is proven.")
         reason = StopReason.ERROR
+    # Where its tree was refused, what was open was open among trees that are refused too.
+    moments = [] if refused else [_plain(attempt, moment) for moment in found.moments()]
     return Outcome(
         reason,
         program.method,
         seconds={"solve": found.search_seconds + attempt.clock.elapsed - begin},
         claims=claims,
-        # Where its tree was refused, what was open was open among trees that are refused too.
-        values=_by_root(program, found) | ({} if refused else open_thresholds(attempt, found)),
+        values=_by_root(program, found) | ({"open_thresholds": moments} if moments else {}),
     )
 
 
@@ -208,13 +209,8 @@ def _list(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason
     return StopReason.OPTIMAL if is_kept else StopReason.INFEASIBLE, (LISTED_CLAIM,)
 
 
-def open_thresholds(attempt: Attempt, found: Answer) -> dict[str, object]:
-    """Where a better root could still lie, at some moments of the search, as plain data."""
-    moments = [_plain(attempt, moment) for moment in found.moments()]
-    return {"open_thresholds": moments} if moments else {}
-
-
 def _plain(attempt: Attempt, moment: Moment, columns: int | None = None) -> dict[str, object]:
+    """Where a better root could still lie at a moment of the search, as plain data."""
     shown, program = list(moment.open.items())[:columns], attempt.program
     return {
         "seconds": moment.seconds - attempt.clock.start,

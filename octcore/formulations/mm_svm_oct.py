@@ -134,7 +134,8 @@ def build(problem: Problem) -> Program:
     judge = MMSVMTrees(problem)
     model = MMSVMModel(judge)
     # One class, or no column: no plane tells rows apart and a single leaf is the optimum.
-    leaf = problem.majority_leaf if judge.is_decided else None
+    is_decided = problem.n_features == 0 or len(np.unique(problem.y)) < 2
+    leaf = problem.majority_leaf if is_decided else None
     return Program(
         sense=Sense.MINIMISE,
         evaluate=judge.evaluate,
@@ -351,19 +352,17 @@ class MMSVMTrees(TwoClassTrees):
             kernels.require(node_qp.KERNELS, stop=patience)
         except CancelledError:
             return
-        yield "local SVM", self.improve(self._local_svm(patience), patience)
-        points = count_classes(self.X, self.problem.y, self.problem.weights, 2)
-        goal = TreeGoal(points, self.problem.depth, self.price("epsilon"), seed=self.problem.seed)
-        for source, tree in TreeSearch(goal).trees(self.price("start_seconds"), patience):
-            yield source, self.improve(self.adopt(tree), patience)
-
-    def _local_svm(self, stop: Callable[[], bool]) -> Tree:
         depth, c1, epsilon = self.problem.depth, self.price("c1"), self.price("epsilon")
         rows = self.X, self.signs
         routing = RoutingProblem(*rows, depth, c1, c1, epsilon, self.problem.weights)
-        found, _ = local_svm(routing, stop)
+        found, _ = local_svm(routing, patience)
         planes = {t: (found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
-        return self.tree(planes, dict.fromkeys(topology.terminal_nodes(self.problem.depth), 0))
+        local = self.tree(planes, dict.fromkeys(topology.terminal_nodes(depth), 0))
+        yield "local SVM", self.improve(local, patience)
+        points = count_classes(self.X, self.problem.y, self.problem.weights, 2)
+        goal = TreeGoal(points, depth, epsilon, seed=self.problem.seed)
+        for source, tree in TreeSearch(goal).trees(self.price("start_seconds"), patience):
+            yield source, self.improve(self.adopt(tree), patience)
 
     def adopt(self, tree: Tree) -> Tree:
         """Turn the splits of any tree so that the second class tends to the right."""

@@ -229,7 +229,9 @@ class SOct:
         self._objective(model)
         points, variant, gap = self.objective.points, self.variant, self.objective.epsilon
         routed = table_columns(model.w, len(points), self.visited)
-        asked = variant.examined, oblique.modelled(gap), variant.n_cuts
+        # Lazily cuts are looked for everywhere, first where they are required.
+        others = variant.big_m_nodes if variant.is_lazy else ()
+        asked = (*variant.nodes, *others), oblique.modelled(gap), variant.n_cuts
         rounds = None if variant.is_lazy else oblique.ROUNDS
         separator = ShatteringSeparator(points.X, routed, *asked, rounds=rounds)
         chains = self._chains(model, guard)
@@ -540,13 +542,6 @@ class Variant:
         """Branch nodes with a plane in the model."""
         lazy = self.nodes if self.is_lazy else ()
         return [t for t in topology.branch_nodes(self.depth) if t not in lazy]
-
-    @property
-    def examined(self) -> tuple[int, ...]:
-        """Branch nodes where cuts are looked for: lazily all of them, the required ones first."""
-        if not self.is_lazy:
-            return self.nodes
-        return (*self.nodes, *self.big_m_nodes)
 
     @property
     def claims(self) -> tuple[str, ...]:

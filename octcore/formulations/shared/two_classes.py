@@ -57,11 +57,6 @@ class TwoClassTrees:
         return merge_rows(self.X, (self.signs > 0).astype(np.int64), self.problem.weights)
 
     @property
-    def is_decided(self) -> bool:
-        """Whether there is nothing to separate: one class only, or no column."""
-        return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
-
-    @property
     def T(self) -> range:
         """Branch nodes."""
         return topology.branch_nodes(self.problem.depth)
