@@ -303,16 +303,16 @@ float or None
     @property
     def badge(self) -> str:
         """What is proven, in a few words for people: the same on page, chart and report."""
-        certificate = self.certificate
-        if certificate.verified is False:
+        proof = self.certificate
+        if proof.verified is False:
             return "Refuted, not optimal"
-        if certificate.method == "heuristic":
+        if proof.method == "heuristic":
             return "Heuristic"
         if self.tree is None:
             return "No tree"
         if self.is_proven:
-            return "Proven optimal" + (", verified" if certificate.verified else "")
-        if certificate.method == "near-optimal" and self.objective is not None and self.bound:
+            return "Proven optimal" + (", verified" if proof.verified else "")
+        if proof.method == "near-optimal" and self.objective is not None and self.bound is not None:
             points = 100 * abs(self.bound - self.objective)
             return f"Within {points:.2g} points of the proven optimum"
         return best_found(self.asked, self.objective, self.bound)

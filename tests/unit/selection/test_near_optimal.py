@@ -291,6 +291,15 @@ def test_a_chosen_tree_becomes_a_run_that_says_how_far_it_is() -> None:
     assert best.certificate.proven
 
 
+def test_a_chosen_tree_says_how_far_it_is_from_an_optimum_of_zero() -> None:
+    rows = pd.DataFrame({"a": [0, 1] * 4, "b": [0, 1, 0, 1, 0, 1, 1, 0]})
+    data = Dataset.from_arrays(rows, rows["a"])
+    found = octcore.near_optimal(data, depth=1, params={"leaf_penalty": 0.5}, tolerance=0.5)
+    assert found.optimum == 0.0
+    run = found.run_of(min(found.trees(9), key=found.objective))
+    assert run.badge == "Within 25 points of the proven optimum"
+
+
 def test_a_kept_tree_is_the_listed_one_as_it_is_read() -> None:
     random = np.random.default_rng(4)
     frame = pd.DataFrame(random.integers(200, 240, (80, 2)) / 100, columns=["a", "b"])
