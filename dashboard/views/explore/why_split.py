@@ -3,7 +3,7 @@
 Exact: what is below the node is searched again for every column; the rest of the tree stays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -54,6 +54,9 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
         words += price_words(run, node, max(others, key=lambda value: value.value or 0.0))
     else:
         words.append("No other column parts these rows, or may be tested here.")
+    if node == 1 and closes(run, values):
+        words.append("No column does better at the root, so this tree is optimal, whatever its "
+                     "solve left open.")  # fmt: skip
     st.markdown("**Why this split?** " + text.markdown(" ".join(words), 1500))
     record = node_values_data(values, run.encoding)
     if len(record) > 1:
@@ -77,6 +80,13 @@ def _threshold_words(run: SolvedRun, node: int, column: str) -> Iterator[str]:
         for end in (values[~right].max(), values[right].min())
     )
     yield f"Every threshold between {low} and {high} parts these rows alike."
+
+
+def closes(run: SolvedRun, values: Sequence[ColumnValue]) -> bool:
+    """Whether the values of all columns at the root prove what the solve of the run did not."""
+    assert run.objective is not None
+    most = max((value.value for value in values if value.value is not None), default=np.inf)
+    return not run.is_proven and most <= run.objective + NOTICED
 
 
 def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:

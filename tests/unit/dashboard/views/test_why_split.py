@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,16 @@ def test_the_price_of_the_best_other_column_is_what_a_tree_with_it_loses(node: i
     if lines:
         assert f"Right only with this split: {ahead} row" in decide[0]
         assert all(str(line) in decide[0] for line in lines[: why_split.MOST_LINES])
+
+
+@pytest.mark.parametrize(("depth", "is_best"), [(2, True), (1, False)])
+def test_values_of_all_columns_prove_the_tree_of_a_solve_that_stopped(depth, is_best) -> None:
+    data, params = load_sample("monks-1"), {"leaf_penalty": 0.001}
+    best = solve(data, "path-search", depth=depth, params=params)
+    stopped = replace(best, status="feasible", stop_reason="time_limit", bound=1.0)
+    whole = solve(data, "path-search", depth=2, params=params)
+    assert why_split.closes(stopped, whole.values(node=1)) is is_best
+    assert not why_split.closes(best, best.values(node=1))
 
 
 def test_a_price_in_an_objective_that_counts_rows_is_none_in_points() -> None:
