@@ -94,8 +94,9 @@ class AppSession:
         return seconds
 
     def go(self, page: str) -> float:
-        """Change the page."""
+        """Change the page; what the one before showed goes."""
         self.page = page
+        self._elements.clear()
         return self.rerun()
 
     def press(self, label: str) -> float:
