@@ -159,8 +159,10 @@ class AppSession:
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
         elif kind == "script_finished":
-            # Another run follows by itself when a page asked for one.
-            if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            # Another run follows by itself when a page asked for one; its parts are others.
+            if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                self._repeats.clear()
+            else:
                 with self._finished:
                     self._runs += 1
                     self._finished.notify_all()
