@@ -86,7 +86,9 @@ def closes(run: SolvedRun, values: Sequence[ColumnValue]) -> bool:
     """Whether the values of all columns at the root prove what the solve of the run did not."""
     assert run.objective is not None
     most = max((value.value for value in values if value.value is not None), default=np.inf)
-    return not run.is_proven and most <= run.objective + NOTICED
+    # A solve looks at the single leaf, too; a tree that was kept or grown may be worth less.
+    is_solved = run.certificate.method not in {"heuristic", "near-optimal"}
+    return is_solved and not run.is_proven and most <= run.objective + NOTICED
 
 
 def price_words(run: SolvedRun, node: int, other: ColumnValue) -> Iterator[str]:

@@ -53,6 +53,8 @@ def test_values_of_all_columns_prove_the_tree_of_a_solve_that_stopped(depth, is_
     whole = solve(data, "path-search", depth=2, params=params)
     assert why_split.closes(stopped, whole.values(node=1)) is is_best
     assert not why_split.closes(best, best.values(node=1))
+    kept = replace(stopped, certificate=replace(best.certificate, method="near-optimal"))
+    assert not why_split.closes(kept, whole.values(node=1))  # a single leaf may be better
 
 
 def test_a_price_in_an_objective_that_counts_rows_is_none_in_points() -> None:
