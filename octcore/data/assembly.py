@@ -255,8 +255,8 @@ class _Assembly:
             self.rows_dropped.append(("MISSING_VALUES", n_lost))
         if n_lost == n_rows:
             message = (
-                "Every row has a missing value, so dropping rows leaves none; leave out columns "
-                "(missing = drop-columns) instead."
+                "Every row has a missing value, so dropping rows leaves none; give up as little as "
+                "possible (missing = auto) or leave out columns (missing = drop-columns) instead."
             )
             raise UnusableTableError([*self.findings, error("NO_ROWS", message, line)])
         self.columns_dropped += [(name, "MISSING_VALUES") for name in left]
@@ -275,11 +275,17 @@ class _Assembly:
         elif self.target is not None:
             used = np.unique(self.target.codes[self.rows])
             if len(used) < 2:
-                label = self.target.classes[int(used[0])]
+                label = quote(self.target.classes[int(used[0])])
                 message = (
-                    f"Every row has the label {quote(label)} in {quote(self.chosen.target)}; a "
-                    "tree needs two classes, choose another target column."
+                    f"Every label in {quote(self.chosen.target)} is {label}; a tree needs two "
+                    "classes, choose another target column."
                 )
+                if len(self.target.classes) > 1:
+                    message = (
+                        f"Every row that is kept is {label} in {quote(self.chosen.target)}, those "
+                        "of other classes have missing values; give up fewer rows (missing = auto) "
+                        "or leave out columns with gaps."
+                    )
                 found.append(error("ONE_CLASS", message, column=self.chosen.target))
         if not self.columns:
             found.append(self.no_features())

@@ -170,6 +170,19 @@ def take_separator_line(text: str) -> tuple[str, str | None, int]:
     return text[match.end() :], match[1], 1
 
 
+_WRAPPED = re.compile(r'^"((?:[^"\n]|"")*)"(?=\r?$)', re.MULTILINE)
+
+
+def unwrap(text: str, findings: list[Finding]) -> str:
+    """Take off the quotes around whole lines, as a spreadsheet keeps a CSV file in one column."""
+    lines = [line.rstrip("\r\n") for line in _first_lines(text, 40)]
+    is_wrapped = lines and all(map(_WRAPPED.fullmatch, lines))
+    if not is_wrapped or not any(delimiter in lines[0] for delimiter in DELIMITERS):
+        return text
+    findings.append(warning("WRAPPED_LINES", "Quotes around every line as a whole were taken off."))
+    return _WRAPPED.sub(lambda match: match[1].replace('""', '"'), text)
+
+
 def sniff_delimiter(text: str, skip: int = 0) -> str:
     """Choose the separator whose field counts agree best from the header on.
 

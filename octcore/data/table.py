@@ -26,7 +26,7 @@ from octcore.data.findings import (
 )
 from octcore.data.heading import HEAD, WantedLines, clean_headers, find_lines
 from octcore.data.numbers import PLAIN
-from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
+from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line, unwrap
 from octcore.data.text import clean_text, is_spaced, rewritten
 
 MAX_FIELD = 100_000  # longest field, in characters; Python's own parser gives up at 131,072
@@ -121,7 +121,7 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
     head: Head = ()
     try:
         text, encoding = decode(data, findings)
-        text, delimiter, skipped = take_separator_line(text)
+        text, delimiter, skipped = take_separator_line(unwrap(text, findings))
         header = min(wanted.header or 1, len(text))
         delimiter = delimiter or sniff_delimiter(text, max(0, header - 1 - skipped))
         check_width(text, delimiter)

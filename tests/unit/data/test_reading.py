@@ -903,3 +903,26 @@ def test_another_choice_types_no_column_again(monkeypatch):
     assert len(prices_of_gaps(read, target="y")) > 1
     again = make_dataset(read, "y", missing="drop-columns")
     assert (first.n_samples, again.n_samples, again.feature_names) == (19, 20, ("x1",))
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_lines_that_are_quoted_as_a_whole_are_read(ending):
+    """A spreadsheet that keeps a CSV file in one column writes every line as one quoted value."""
+    rows = [f'{i}.5,"{i}, so","{"ab"[i % 2]}"' for i in range(20)]
+    inner = ["x,text,y", *rows]
+    wrapped = ending.join('"' + line.replace('"', '""') + '"' for line in inner) + ending
+    data, plain = (read_csv(text.encode(), target="y") for text in (wrapped, ending.join(inner)))
+    assert data.frame.equals(plain.frame)
+    assert data.row_lines.tolist() == plain.row_lines.tolist()
+    assert codes(data) - codes(plain) == {"WRAPPED_LINES"}
+    quoted = ending.join(f'"{i}.5";"{i % 3}";"{"ab"[i % 2]}"' for i in range(20))
+    assert "WRAPPED_LINES" not in codes(read_csv(f'"x, cm";"z";"y"{ending}{quoted}'.encode(), "y"))
+
+
+def test_classes_that_gaps_take_away_are_not_called_absent():
+    """The file was said to have one label; its rows of the others had gaps."""
+    blob = b"x1,x2,y\n" + b"1,2,a\n,3,b\n2,,b\n3,1,a\n"
+    with pytest.raises(DataError, match=r"those of other classes have missing values") as failure:
+        read_csv(blob, target="y")
+    assert failure.value.code == "ONE_CLASS"
+    assert read_csv(blob + b"4,5,b\n", target="y").n_classes == 2

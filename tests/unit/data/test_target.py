@@ -106,7 +106,7 @@ def test_words_cannot_be_cut():
 def test_one_value_of_a_target_is_said_as_it_stands() -> None:
     """The label of its only part, “1”, was named instead, which is not in the file."""
     blob = ("x,y\n" + "1,5\n2,5\n" * 6).encode()
-    with pytest.raises(DataError, match=r"Every row has the label “5” in “y”"):
+    with pytest.raises(DataError, match=r"Every label in “y” is “5”"):
         octcore.read_csv(blob, target="y", target_bins=3)
 
 
