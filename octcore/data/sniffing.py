@@ -170,19 +170,6 @@ def take_separator_line(text: str) -> tuple[str, str | None, int]:
     return text[match.end() :], match[1], 1
 
 
-_WRAPPED = re.compile(r'^"((?:[^"\n]|"")*)"(?=\r?$)', re.MULTILINE)
-
-
-def unwrap(text: str, findings: list[Finding]) -> str:
-    """Take off the quotes around whole lines, as a spreadsheet keeps a CSV file in one column."""
-    lines = [line.rstrip("\r\n") for line in _first_lines(text, 40)]
-    is_wrapped = lines and all(map(_WRAPPED.fullmatch, lines))
-    if not is_wrapped or not any(delimiter in lines[0] for delimiter in DELIMITERS):
-        return text
-    findings.append(warning("WRAPPED_LINES", "Quotes around every line as a whole were taken off."))
-    return _WRAPPED.sub(lambda match: match[1].replace('""', '"'), text)
-
-
 def sniff_delimiter(text: str, skip: int = 0) -> str:
     """Choose the separator whose field counts agree best from the header on.
 
@@ -225,9 +212,19 @@ def _fields(lines: list[str], delimiter: str) -> list[list[str]]:
     if len(lines[0]) > 100_000:  # a header this long is counted, not parsed
         return [[""] * (lines[0].count(delimiter) + 1)]
     try:
-        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        return [unwrapped(row, delimiter) for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
         return [line.split(delimiter) for line in lines]
+
+
+def unwrapped(row: list[str], delimiter: str) -> list[str]:
+    """Fields within the only one of a row: spreadsheets keep a line of a CSV file as one value."""
+    if delimiter not in row[0] or any(row[1:]):
+        return row
+    try:
+        return next(csv.reader(row[:1], delimiter=delimiter, strict=True))
+    except csv.Error:
+        return row
 
 
 def check_width(text: str, delimiter: str) -> None:

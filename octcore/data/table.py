@@ -26,7 +26,13 @@ from octcore.data.findings import (
 )
 from octcore.data.heading import HEAD, WantedLines, clean_headers, find_lines
 from octcore.data.numbers import PLAIN
-from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line, unwrap
+from octcore.data.sniffing import (
+    check_width,
+    decode,
+    sniff_delimiter,
+    take_separator_line,
+    unwrapped,
+)
 from octcore.data.text import clean_text, is_spaced, rewritten
 
 MAX_FIELD = 100_000  # longest field, in characters; Python's own parser gives up at 131,072
@@ -121,7 +127,7 @@ def parse_table(data: bytes, file_name: str, sha256: str, wanted: WantedLines) -
     head: Head = ()
     try:
         text, encoding = decode(data, findings)
-        text, delimiter, skipped = take_separator_line(unwrap(text, findings))
+        text, delimiter, skipped = take_separator_line(text)
         header = min(wanted.header or 1, len(text))
         delimiter = delimiter or sniff_delimiter(text, max(0, header - 1 - skipped))
         check_width(text, delimiter)
@@ -178,12 +184,37 @@ def _parse_rows(
     if not rows:
         what = "only separators" if text.strip() else "nothing"
         raise refused("EMPTY_FILE", f"The file holds {what}; a header and rows are needed.")
+    _unwrap(rows, lines, delimiter, findings)
     _refuse_long(rows[0], lambda _: lines[0])
     inner = [line for line in blank if line < lines[-1]]
     if inner:
         message = f"{count(len(inner), 'blank line')} left out, the first is line {inner[0]}."
         findings.append(warning("BLANK_LINES", message, line=inner[0]))
     return rows, lines
+
+
+def _unwrap(
+    rows: list[list[str]], lines: Sequence[int], delimiter: str, findings: list[Finding]
+) -> None:
+    """Take lines apart that are one value with as many fields within as the header has."""
+    width = len(unwrapped(rows[0], delimiter))
+    found = {}
+    for index, row in enumerate(rows):
+        # Of two columns the second may be empty beside a text with a separator.
+        if delimiter in row[0] and (len(row) == 1 or len(row) == width > 2):
+            fields = unwrapped(row, delimiter)
+            if len(fields) == width and fields is not row:
+                found[index] = fields
+    if not found or (list(found) == [0] and not any(len(row) == width for row in rows[1:])):
+        return
+    line = lines[min(found)]
+    message = (
+        f"In {count(len(found), 'line')} (the first is line {line}) quotes make one value of all "
+        "fields; the fields within were read."
+    )
+    findings.append(warning("WRAPPED_LINES", message, line=line))
+    for index, fields in found.items():
+        rows[index] = fields
 
 
 def _refuse_long(fields: Sequence[str], line_of: Callable[[int], int]) -> None:

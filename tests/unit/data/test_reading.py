@@ -906,17 +906,41 @@ def test_another_choice_types_no_column_again(monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_lines_that_are_quoted_as_a_whole_are_read(ending):
-    """A spreadsheet that keeps a CSV file in one column writes every line as one quoted value."""
-    rows = [f'{i}.5,"{i}, so","{"ab"[i % 2]}"' for i in range(20)]
-    inner = ["x,text,y", *rows]
-    wrapped = ending.join('"' + line.replace('"', '""') + '"' for line in inner) + ending
-    data, plain = (read_csv(text.encode(), target="y") for text in (wrapped, ending.join(inner)))
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("kept", ["all", "rows", "header", "some", "filled"])
+def test_lines_that_are_quoted_as_a_whole_are_read(ending, mark, kept):
+    """A spreadsheet that keeps a CSV file in one column writes lines as one quoted value."""
+    lines = [f'{i}{mark}"{i % 5}, so{mark}"{mark}"{"ab"[i % 2]}"' for i in range(20)]
+    lines.insert(0, f'"x{mark}1"{mark}text{mark}y')
+    wrapped = ['"' + line.replace('"', '""') + '"' for line in lines]
+    if kept == "rows":
+        wrapped[0] = lines[0]
+    elif kept == "header":
+        wrapped[1:] = lines[1:]
+    elif kept in ("some", "filled"):
+        ends = 2 * mark * (kept == "filled")
+        wrapped = [line if i % 4 != 2 else wrapped[i] + ends for i, line in enumerate(lines)]
+    texts = (ending.join(some) + ending for some in (wrapped, lines))
+    data, plain = (read_csv(text.encode(), target="y") for text in texts)
     assert data.frame.equals(plain.frame)
     assert data.row_lines.tolist() == plain.row_lines.tolist()
     assert codes(data) - codes(plain) == {"WRAPPED_LINES"}
-    quoted = ending.join(f'"{i}.5";"{i % 3}";"{"ab"[i % 2]}"' for i in range(20))
-    assert "WRAPPED_LINES" not in codes(read_csv(f'"x, cm";"z";"y"{ending}{quoted}'.encode(), "y"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'name,y\n"Smith, Ann",a\n"Smith, Bo",b\n"Smith, Cy",\n"Smith, Ann",b\n',
+        '"x, cm";"z";"y"\n"1";"2";"a"\n"2";"1";"b"\n"3";"1";"b"\n',
+    ],
+)
+def test_quoted_separators_of_other_files_stay_text(text):
+    assert "WRAPPED_LINES" not in codes(read_csv(text.encode(), target="y"))
+
+
+def test_a_quoted_header_alone_is_one_name():
+    with pytest.raises(DataError, match="single column"):
+        read_csv(b'"which, please"\nyes\nno\n')
 
 
 def test_classes_that_gaps_take_away_are_not_called_absent():
