@@ -88,7 +88,8 @@ def _filled(row: Sequence[str]) -> list[str]:
 def _header_at(rows: Fields, names: frozenset[str]) -> int:
     """Position of the header: lines above it with at most half of the usual fields are titles.
 
-    What looks like a row of data is no header: it has numbers, or texts that come again below it.
+    So are lines that begin with #, unless what follows looks like a row of data, which is no
+    header: it has numbers, or texts that come again below it.
     Where gaps make the usual row narrow, a full line of names above numbers tells the width.
     """
     if names:
@@ -97,7 +98,9 @@ def _header_at(rows: Fields, names: frozenset[str]) -> int:
                 return at
     widths = [len(_filled(row)) for row in rows[:LOOKED_AT]]
     usual = float(np.median(widths))
-    at = next((at for at, width in enumerate(widths[:TITLES]) if width > max(1, usual / 2)), 0)
+    notes = next((k for k, row in enumerate(rows[:LOOKED_AT]) if row[0].lstrip()[:1] != "#"), 0)
+    usable = range(notes, min(len(widths), notes + TITLES))
+    at = next((at for at in usable if widths[at] > max(1, usual / 2)), 0)
     if not at and _names_below_title(rows, widths):
         at = 1
     if not at or len(rows) <= at + 2:

@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import dropwhile, islice
 
 from octcore.data.findings import Finding, count, refused, warning
 from octcore.data.numbers import PLAIN
@@ -178,6 +178,7 @@ def sniff_delimiter(text: str, skip: int = 0) -> str:
     with values that come again below it is none.  The first `skip` lines do not count.
     """
     lines = _first_lines(text, 40, skip)
+    lines = list(dropwhile(lambda line: line.lstrip()[:1] == "#", lines)) or lines
     nothing = best_score = (0.0, 0, False)
     best = ","
     for delimiter in DELIMITERS:

@@ -29,6 +29,8 @@ def said(data) -> dict[str, str]:
         ("Export;2024;;",),
         ("Patient;;Blood;",),
         ("a", "b", "c", "d", "e"),
+        ("# ward; as of; 3.1.2024",),
+        ("# ward", "# beds; 2; 3", *(f"# note; {k}; x" for k in range(9))),
     ],
 )
 def test_lines_with_at_most_half_of_the_fields_above_the_header_are_titles(titles):
@@ -48,6 +50,8 @@ def test_lines_with_at_most_half_of_the_fields_above_the_header_are_titles(title
         b"y,,\np,a,u\nq,b,v\np,b,u\nq,a,v\n",  # texts that come again are no names
         b"y,,\np,1,2\nq,2,3\np,3,4\nq,2,5\n",
         b"a,y\n1,p\n2,q\n3,p\n4,q\n",
+        b"#a,y\n1,p\n2,q\n3,p\n4,q\n",  # as numpy writes names
+        b"# a,b,y\np,u,p\nq,v,q\np,u,p\nq,v,q\n",
     ],
 )
 def test_a_first_line_of_few_names_is_no_title(blob):
