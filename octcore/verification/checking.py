@@ -23,7 +23,13 @@ from octcore.verification.base import (
 )
 from octcore.verification.claim import Claim, Routed, broken_rules, encode, route
 from octcore.verification.known import KNOWN, Known, unknown
-from octcore.verification.stated import Stated, check_proven, check_sentences, check_stated
+from octcore.verification.stated import (
+    SOLVERS,
+    Stated,
+    check_proven,
+    check_sentences,
+    check_stated,
+)
 
 
 def verify(
@@ -214,7 +220,7 @@ def _judged(stated: Stated, proven: Proven) -> Verification:
         what = f"the bound {claim.bound:.9g} is claimed"
         if not is_reached:
             raise NotProvenError(f"{what}, {best:.9g} is proven{by}")
-        is_of_solver = known.slack is value.slack and stated.run.settings["engine"] == "highs"
+        is_of_solver = known.slack is value.slack and stated.run.settings["engine"] in SOLVERS
         if is_of_solver and beyond <= value.OF_A_SOLVER / value.TOLERANCE * slack:
             message = f"{best:.12g} is proven{by}, by {beyond:.1g} better than the claimed bound, "
             message += "which is within the tolerance of the solver"
