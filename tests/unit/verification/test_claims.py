@@ -16,6 +16,10 @@ from octcore.solving.run import Certificate, Run
 from octcore.solving.verified import verified
 from octcore.tree.tree import Split, Tree
 from octcore.verification import Verification
+from octcore.verification.base import Guard
+from octcore.verification.checking import claim_of
+from octcore.verification.claim import route
+from octcore.verification.value import node_gaps
 from tests.unit.verification.restated import only_bound, restated
 
 N_CASES = 40
@@ -234,6 +238,65 @@ def test_s_oct_is_confirmed_by_conflicting_rows_and_gaps() -> None:
     ).verify()
     assert found.status == "refuted"
     assert "gap" in found.statement
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.9995, True), (0.99, False)])
+def test_a_gap_reaches_epsilon_to_a_thousandth(share: float, holds: bool) -> None:
+    """``share``: of epsilon, that the thinnest gap reaches."""
+    data = Dataset.from_arrays([[0.0], [0.1], [0.5], [1.0]], [0, 1, 1, 0])
+    run = octcore.solve(data, "s-oct", depth=2, params={"start_seconds": 0.1}, verify=False)
+    claim = claim_of(run, Guard(60.0))
+    thinnest = min(node_gaps(claim, route(claim.tree, claim.X)).values())
+    params = {**run.settings["params"], "epsilon": thinnest / share}
+    asked = replace(
+        run,
+        settings={**run.settings, "params": params},
+        certificate=replace(run.certificate, statements=()),
+    )
+    found = asked.verify()
+    assert found.status == ("confirmed" if holds else "refuted")
+    assert holds or "is below epsilon" in found.statement
+
+
+@pytest.mark.parametrize(
+    ("offset", "holds"), [(0.4, False), (0.6, True), (2.4, True), (2.6, False)]
+)
+def test_planes_of_s_oct_as_solved_part_the_rows_that_thresholds_part(
+    offset: float, holds: bool
+) -> None:
+    """Rows with scores 0 and -0.5 go right, with -2.5 and -5 left."""
+    data = Dataset.from_arrays([[0.0], [0.1], [0.5], [1.0]], [0, 0, 1, 1])
+    run = octcore.solve(data, "s-oct", depth=1, params={"start_seconds": 0.1}, verify=False)
+    tree = Tree({1: Split(((0, -5.0),), -1.5, offset, True)}, {2: 1, 3: 0}, 1, 2)
+    assert run.objective == run.bound == 4.0
+    found = restated(run, tree=tree, objective=4.0, bound=4.0).verify()
+    assert found.status == ("confirmed" if holds else "refuted"), found.statement
+    assert holds or "the plane of node 1 as solved parts other rows" in found.statement
+
+
+@pytest.mark.parametrize("n_rows", [7, 8])
+def test_splits_of_nearly_all_the_weight_cancel_but_for_rounding(n_rows: int) -> None:
+    """``(1 - w) * right + w - w``: one is added and taken away, and a row is worth 1e-9."""
+    data = Dataset.from_arrays(np.arange(n_rows)[:, None] % 2, np.arange(n_rows) % 3 // 2)
+    run = octcore.solve(data, "path-search", "none", 1, {"split_weight": 1 - 1e-9}, verify=False)
+    assert run.status == "optimal"
+    assert run.verify().status == "confirmed"
+    assert run.objective is not None
+    wrong = run.objective - 1e-9
+    assert replace(run, objective=wrong, bound=wrong).verify().status == "refuted"
+
+
+def test_a_run_that_is_not_optimal_states_no_tolerance_of_an_optimum() -> None:
+    asked = {"params": {"leaf_penalty": 1 / 81}, "refer": 0.3, "verify": False}
+    run = octcore.solve(octcore.load_sample("iris"), "path-search", "QB-5", 1, **asked)
+    (said,) = [text for text in run.certificate.statements if "in the objective" in text]
+    assert run.verify().status == "confirmed"
+    for statements, status in (((), "confirmed"), ((said,), "refuted")):
+        certificate = replace(run.certificate, proven=False, statements=statements)
+        open_run = replace(
+            run, status="feasible", stop_reason="time_limit", certificate=certificate
+        )
+        assert open_run.verify().status == status
 
 
 @pytest.mark.parametrize(
