@@ -63,7 +63,7 @@ def all_thresholds(numbers: Floats) -> Floats:
 
 def _between(low: Floats, high: Floats) -> Floats:
     middle = low * 0.5 + high * 0.5
-    between = np.where((middle >= low) & (middle < high), middle, low)
+    between = np.where(middle < high, middle, low)
     return np.array([*map(short_threshold, between.tolist(), low.tolist(), high.tolist())])
 
 

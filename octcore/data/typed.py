@@ -373,7 +373,7 @@ def _ordered_levels(
     leading = {text: re.match(r"\D{0,2}?([+-]?\d+(?:\.\d+)?)", text) for text in distinct}
     numbers = {text: float(match[1]) for text, match in leading.items() if match}
     if len(numbers) == len(distinct):
-        return tuple(sorted(distinct, key=lambda text: (numbers[text], text))), ()
+        return tuple(sorted(distinct, key=numbers.__getitem__)), ()
     if kind != "ordinal":
         return tuple(distinct), ()
     finding = info(

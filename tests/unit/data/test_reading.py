@@ -383,6 +383,16 @@ def test_many_texts_among_numbers_are_said_and_the_users_word_makes_them_missing
     assert "MIXED_TYPES" in codes(numbers)
 
 
+@pytest.mark.parametrize("form", ["{} kg", '"{},500"', "1.0{}e3"])
+def test_numbers_that_are_wanted_as_categories_are_named_as_the_file_writes_them(form: str) -> None:
+    texts = [form.format(k) for k in (5, 7, 9)]
+    lines = [f"{texts[i % 3]},{i % 2}" for i in range(12)]
+    data = read_csv(table(lines, "x,y"), target="y", kinds={"x": "categorical"})
+    written = [text.strip('"') for text in texts]
+    plain = [f"{float(text):g}" for text in texts] if "e3" in form else written
+    assert data.column("x").levels == tuple(plain)
+
+
 def test_a_word_beside_numbers_with_a_unit_is_a_level_and_the_other_reading_is_said():
     cells = ["placebo" if i % 10 == 1 else f"{10 * (i % 4 + 1)} mg" for i in range(40)]
     blob = table([f"{cell},{i}.5,{'ab'[i % 2]}" for i, cell in enumerate(cells)], "x,z,y")

@@ -168,6 +168,14 @@ def test_a_target_is_cut_by_the_numbers_that_a_column_of_features_would_have():
     assert {"THOUSANDS", "INFINITE", "MISSING_TARGET"} <= {f.code for f in data.findings}
 
 
+def test_neighbouring_doubles_are_cut_between_them():
+    """The middle of 1 and the double before it is 1, above which there is nothing."""
+    below = float(np.nextafter(1.0, 0.0))
+    rows = "\n".join(f"{i},{value!r}" for i, value in enumerate([below, 1.0] * 10))
+    data = octcore.read_csv(f"x,y\n{rows}\n".encode(), target="y", target_bins=2)
+    assert data.class_counts == (10, 10)
+
+
 @pytest.mark.parametrize("texts", [("2024-01-0{}",), ("90071992547410{}1",), ("a{}",)])
 def test_dates_words_and_numbers_too_long_are_not_cut(texts):
     rows = "\n".join(f"{i},{texts[0].format(i % 9 + 1)}" for i in range(30))

@@ -47,6 +47,18 @@ def drawn_task(rng: np.random.Generator) -> Task:
     return task_of(costs, None if rng.random() < 0.5 else 0.1, CLASSES)
 
 
+def test_copies_of_light_rows_weigh_what_they_do() -> None:
+    """No short fraction is 1e-9, and the nearest one is 0: the row would count for nothing."""
+    copies = task_of({"a": {"b": 0.5}}, None, ("a", "b")).copies(
+        np.array([0, 1]), np.array([1e-9, 0.3])
+    )
+    assert copies.weight.tolist() == [5e-10, 0.3]
+
+
+def test_where_there_is_one_class_no_answer_needs_to_cost() -> None:
+    assert task_of(None, None, ("a",)).is_errors
+
+
 def test_a_step_that_is_rounding_of_the_objective_proves_nothing() -> None:
     """The bound of a better tree, a step of 2.5e-13 below 1, looked nearer than it was."""
     X = [[int(bit) for bit in f"{row:04b}"] for row in (6, 10, 11, 1, 7, 9, 0, 15)]

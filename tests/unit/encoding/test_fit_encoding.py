@@ -170,6 +170,29 @@ def test_unseen_numbers_are_named_where_a_column_has_levels(mixed: Dataset) -> N
     assert "(“2.5”); a split on it compares it by size." in said["grade"]
 
 
+def test_ranks_refuse_what_they_do_not_know_and_do_not_compare_it(mixed: Dataset) -> None:
+    rows = mixed.frame.assign(size="huge")
+    encoding = fit_encoding("raw", mixed)
+    assert encoding.unseen(rows, mixed.columns) == ()
+    with pytest.raises(DataError, match="holds none of"):
+        encoding.transform(rows)
+
+
+def test_two_ordered_categories_are_ranks_and_not_the_numbers_of_them() -> None:
+    frame = pd.DataFrame({"size": ["small", "large", "small"]})
+    columns = (Column("size", "ordinal", ("small", "large")),)
+    encoding = fit_encoding("raw", (frame, columns))
+    np.testing.assert_array_equal(encoding.transform(frame)[:, 0], [0, 1, 0])
+    assert encoding.kinds == {"size": "ordinal:small<large"}
+
+
+def test_categories_that_a_column_does_not_name_come_last() -> None:
+    frame = pd.DataFrame({"colour": ["red", "blue", "green"]})
+    columns = (Column("colour", "categorical", ("green", "blue")),)
+    encoding = fit_encoding("one-hot", (frame, columns))
+    assert encoding.names == ("colour=green", "colour=blue", "colour=red")
+
+
 def test_kinds_read_the_same_table_again(mixed: Dataset) -> None:
     kinds = fit_encoding("raw", mixed).kinds
     assert kinds == {
