@@ -479,6 +479,42 @@ def test_a_code_is_known_by_its_number_and_no_other_code(
     assert list(said) == expected
 
 
+@pytest.mark.parametrize(
+    ("runner", "values", "level"),
+    [
+        (by_sql, ["True", "False", "1"], "True"),  # which truth values of a database are
+        (by_python, ["1", "1.0", "2"], "1"),  # which files write as 1.0
+    ],
+)
+def test_a_category_is_not_taken_for_another_one_that_is_there(
+    runner: Runner, values: list[str], level: str, tmp_path: Path
+) -> None:
+    place = sorted(values).index(level)
+    data, encoding, tree = stump(values, place=place, kind="categorical")
+    said = runner(bare(data, encoding, tree), [{"x": text} for text in values], tmp_path)
+    assert list(said) == ["right" if text == level else "left" for text in values]
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 0.5, 1.0])
+@pytest.mark.parametrize("runner", [by_python, by_sql, RUNNERS["pmml"]], ids=["py", "sql", "pmml"])
+def test_a_binary_column_is_asked_only_between_its_values(
+    runner: Runner, threshold: float, tmp_path: Path
+) -> None:
+    data, encoding, tree = stump(["f", "t", "f"], threshold=threshold)
+    expected = tree.predict(encoding.transform(data.frame)).tolist()
+    said = runner(bare(data, encoding, tree), data.frame.to_dict("records"), tmp_path)
+    assert list(said) == expected
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 1.0])
+def test_pmml_compares_a_binary_column_with_a_threshold_beyond_its_values(threshold: float) -> None:
+    """All rows go to one side, whatever the column says."""
+    _, encoding, tree = stump(["f", "t", "f"], threshold=threshold)
+    written = to_pmml(tree, encoding)
+    assert f'<SimplePredicate field="split 1" operator="greaterThan" value="{threshold}"' in written
+    assert 'operator="equal"' not in written
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 def test_a_gap_in_an_order_has_a_rank(runner: Runner, tmp_path: Path) -> None:

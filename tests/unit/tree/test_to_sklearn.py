@@ -120,3 +120,23 @@ def test_single_precision_is_reported_where_it_cannot_be_repaired() -> None:
     assert data.y is not None
     with pytest.warns(SinglePrecisionWarning, match="1 of 2"):
         to_sklearn(tree, encoding, encoding.transform(data.frame), data.y, X)
+
+
+def test_a_leaf_without_rows_keeps_its_class() -> None:
+    table = Dataset.from_arrays(pd.DataFrame({"a": [1.0, 2.0, 3.0]}), [0, 1, 1])
+    encoding = fit_encoding("raw", table)
+    X = encoding.transform(table.frame)
+    splits = {1: Split.on_feature(0, 1.5), 3: Split.on_feature(0, 9.0)}
+    tree = Tree(splits, {2: 0, 6: 1, 7: 2}, 1, 3)
+    model = to_sklearn(tree, encoding, X, table.codes)
+    assert model.predict(np.array([[1.0], [2.0], [10.0]])).tolist() == [0, 1, 2]
+
+
+def test_a_threshold_that_single_precision_cannot_place_stays_where_it_is() -> None:
+    table = Dataset.from_arrays(pd.DataFrame({"a": [1.0, 1.0 + 1e-12, 2.0]}), [0, 1, 1])
+    encoding = fit_encoding("raw", table)
+    X = encoding.transform(table.frame)
+    tree = Tree({1: Split.on_feature(0, 1.0 + 5e-13)}, {2: 0, 3: 1}, 1, 2)
+    with pytest.warns(SinglePrecisionWarning, match="predicts 1 of 3 rows differently"):
+        model = to_sklearn(tree, encoding, X, table.codes)
+    assert model.tree_.threshold[0] == 1.0 + 5e-13
