@@ -95,8 +95,8 @@ def find_column(name: str, names: Sequence[str], what: str = "column") -> str:
 
 
 def normal(name: str) -> str:
-    """Reduce a name to what a reader sees: composed, single spaces, no spaces around it."""
-    return unicodedata.normalize("NFC", " ".join(str(name).split()))
+    """Reduce a name to what a reader sees: clean, composed, with single spaces."""
+    return unicodedata.normalize("NFC", " ".join(clean_text(str(name)).split()))
 
 
 def fresh_name(name: str, taken: Container[str], numbers: Iterator[int] | None = None) -> str:

@@ -34,10 +34,25 @@
     const marked = (usual && is("thousands-comma")) || is("thousands-space") || "decimal-comma";
     return (sign + inner).replace("+", "") + (usual && PLAIN.test(number) ? number : plain(number, marked));
   };
-  const trimmed = (cell) => cell.trim().replace(/^="([^"]*)"$/, "$1").replace(/^[\u2212\u2013](?=[0-9.,])/, "-");
-  const value = (cell, isText, format, words) => {
-    if (typeof cell === "number") return cell; // days of a date
-    const text = trimmed(cell);
+  // As octcore.data.text cleans names and cells, and what it compares names by.
+  const HIDDEN = /[\p{Cc}\p{Cs}\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+  const shown = (c) => (c < "\u0100" ? "\\x" : "\\u") + c.codePointAt(0).toString(16).padStart(c < "\u0100" ? 2 : 4, "0");
+  const clean = (text) => text.replace(/^[^\S\ufeff]+|[^\S\ufeff]+$/g, "").replace(/^="([^"]*)"$/, "$1")
+    .replace(/\s*[\t\n\r\v\f]\s*/g, " ").replace(/^[\u2212\u2013](?=[0-9.,])/, "-").replace(HIDDEN, shown);
+  const normal = (name) => clean(name).split(/\s+/).join(" ").normalize("NFC");
+  const unique = (names) => { // as octcore.data.heading: the second "a" is "a (2)"
+    const taken = new Set(names);
+    return names.map((name, at) => {
+      if (name && names.indexOf(name) === at) return name;
+      const base = name || `column ${at + 1}`;
+      let fresh = base;
+      for (let number = 2; taken.has(fresh); number += 1) fresh = `${base} (${number})`;
+      taken.add(fresh);
+      return fresh;
+    });
+  };
+  const value = (text, isText, format, words) => {
+    if (typeof text === "number") return text; // days of a date
     if (MARKS.includes(text) || ((!isText || words) && WORDS.includes(text.toLowerCase()))) return null;
     if (isText) return text;
     const written = plain(text, format);
@@ -47,10 +62,10 @@
   };
   // As octcore.data.arrays: in rows with another decimal mark than at training, formats are others.
   const formatsOf = (head, rows) => {
-    const found = Object.fromEntries(Object.entries(READ).map(([name, { kind }]) => [name, kind]));
+    const found = Object.fromEntries(COLUMNS.map(([name]) => [name, READ[name].kind]));
     const isMost = (name, sign) => {
       const sure = new RegExp(`^[+-]?(?:\\d+[${sign}](?:\\d{1,2}|\\d{4,})|0[${sign}]\\d+)$`);
-      const some = rows.slice(0, 100).map((cells) => trimmed(cells[place(name, head)] || ""));
+      const some = rows.slice(0, 100).map((cells) => clean(cells[head.get(name).at] || ""));
       return 2 * some.filter((text) => sure.test(text)).length > some.length;
     };
     for (const [sign, formats] of Object.entries(OTHER_MARK)) {
@@ -73,15 +88,21 @@
     if (kind === "weekday") return WEEKDAYS[(date.getUTCDay() + 6) % 7];
     return String(kind === "year" ? date.getUTCFullYear() : month - 0);
   };
-  const place = (name, head) => (head.includes(name) ? head.indexOf(name) : head.indexOf(READ[name].source));
+  // Where a column stands, or that of which it is a part; names may differ in spaces.
+  const placesOf = (cells) => {
+    const names = unique(cells.map(clean)), alike = names.map(normal);
+    const place = (name) => (names.includes(name) ? names.indexOf(name) : alike.indexOf(normal(name)));
+    const found = COLUMNS.map(([name]) => [name, place(name), place(READ[name].source)]);
+    return new Map(found.map(([name, own, source]) => [name, { at: own < 0 ? source : own, isPart: own < 0 }]));
+  };
   // All spellings of one number mean what one of them was taken for; 01 is another code than 1.
   const spelling = (text) => (PLAIN.test(text) && !/^[+-]?0\d/.test(text) ? Number(text) : text);
-  const TAKEN = Object.fromEntries(Object.entries(READ).map(([name, read]) =>
-    [name, new Map(read.aliases.map(([text, taken]) => [spelling(text), taken]))]));
+  const TAKEN = Object.fromEntries(COLUMNS.map(([name]) =>
+    [name, new Map(READ[name].aliases.map(([text, taken]) => [spelling(text), taken]))]));
   const meant = (name, head, cells) => {
-    const text = trimmed(cells[place(name, head)] || ""), read = READ[name];
+    const text = clean(cells[head.get(name).at] || ""), read = READ[name];
     const known = TAKEN[name].get(spelling(text)) ?? text;
-    return read.kind === "date" || !head.includes(name) ? dated(known, read) : known;
+    return read.kind === "date" || head.get(name).isPart ? dated(known, read) : known;
   };
   const field = (cell, mark) => {
     const guarded = /^[=+\-@\t\r]/.test(cell) && !Number.isFinite(Number(cell)) ? `'${cell}` : cell;
@@ -98,11 +119,11 @@
   const say = (text) => { document.getElementById("said").textContent = text; };
   const score = (text) => {
     const content = text.replace(/^\ufeff/, "");
-    const lacking = (cells) => COLUMNS.map(([name]) => name).filter((name) => place(name, cells) < 0);
+    const lacking = (head) => COLUMNS.map(([name]) => name).filter((name) => head.get(name).at < 0);
     const read = (mark) => {
       const rows = parse(content, mark);
-      const heads = rows.slice(0, TOP).map((cells) => cells.map((name) => name.trim()));
-      return { mark, rows, heads, titles: heads.findIndex((cells) => !lacking(cells).length) };
+      const heads = rows.slice(0, TOP).map(placesOf);
+      return { mark, rows, heads, titles: heads.findIndex((head) => !lacking(head).length) };
     };
     const [first, ...others] = marks(content);
     let tried = read(first);
@@ -110,12 +131,12 @@
     const { mark, rows, heads, titles } = tried;
     const head = heads[titles];
     if (!head) {
-      const names = new Set(lacking(read(first).heads[0] || []).map((name) => READ[name].source));
+      const names = new Set(lacking(read(first).heads[0] || placesOf([])).map((name) => READ[name].source));
       return say(`The file has no column ${[...names].join(", ")}; the tree asks for it.`);
     }
-    const out = [[...head, "prediction"]], formats = formatsOf(head, rows.slice(titles + 1));
+    const out = [[...rows[titles].map((name) => name.trim()), "prediction"]], formats = formatsOf(head, rows.slice(titles + 1));
     for (const [at, cells] of rows.slice(titles + 1).entries()) {
-      const row = {};
+      const row = Object.create(null); // a column may be called __proto__
       for (const [name, isText] of COLUMNS) {
         const text = meant(name, head, cells);
         row[name] = value(text, isText, formats[name], READ[name].words);

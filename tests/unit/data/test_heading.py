@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from octcore.data.findings import UnusableTableError
 from octcore.data.reading import read_csv, read_table
 from octcore.errors import SettingsError
+from octcore.solving.solve import solve
 
 HEADER = "day;age;crp;y"
 ROWS = [f"{1 + i % 28:02d}.02.2024;{20 + i};{i},5;{'ab'[i % 3 == 1]}" for i in range(30)]
@@ -164,3 +166,13 @@ def test_a_first_row_that_comes_again_below_is_said_to_look_like_data():
 def test_the_width_of_a_line_below_titles_is_said_of_one_of_the_first_lines():
     with pytest.raises(UnusableTableError, match="One of the first lines has 6,000 columns"):
         read_table(f"Report\n{',' * 5999}\n".encode())
+
+
+@pytest.mark.parametrize("name", ["\u200bprice", "\ufeffprice", "net\tprice", "pri\x07ce"])
+def test_a_column_is_found_by_the_name_that_the_file_writes(name: str):
+    """As pandas reads it; "there is no column “\\x200bprice”, the columns are “\\u200bprice”"."""
+    rows = pd.DataFrame({"age": range(6), name: list("aabbcc"), "y": list("uuvvuu")})
+    file = rows.to_csv(index=False).encode()
+    data = read_csv(file, target="y", drop=["age"], kinds={name: "categorical"})
+    run = solve(data, depth=2, verify=False)
+    assert run.predict(rows).tolist() == rows["y"].tolist()

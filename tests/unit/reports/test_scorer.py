@@ -1,0 +1,60 @@
+"""The page that scores a file says what `octcore predict` says, run by Node without a browser."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from octcore.data.reading import read_csv, read_table
+from octcore.reports.scorer import scorer_html
+from octcore.solving.solve import solve
+from octcore.store.models import load_model, model_to_dict, score
+
+BROWSER = """
+const made = {}, saved = [];
+const element = () => ({ rows: [], replaceChildren() {}, append() {},
+  insertRow: element, addEventListener(_, heard) { this.heard = heard; } });
+globalThis.document = { getElementById: (id) => (made[id] ??= element()), createElement: element };
+globalThis.Blob = class { constructor(parts) { saved.push(...parts); } };
+URL.createObjectURL = () => "";
+SCRIPT
+const file = { arrayBuffer: async () => require("fs").readFileSync("rows.csv") };
+document.getElementById("rows").heard({ target: { files: [file] } });
+setTimeout(() => console.log(JSON.stringify([made.said.textContent, ...saved])));
+"""
+
+
+def scored_by_page(page: str, rows: bytes, folder: Path) -> list[str]:
+    """Last column of the file that the page saves."""
+    script = page[page.rindex("<script>") + 8 : page.rindex("</script>")]
+    (folder / "page.js").write_text(BROWSER.replace("SCRIPT", script), encoding="utf-8")
+    (folder / "rows.csv").write_bytes(rows)
+    ran = subprocess.run(["node", "page.js"], capture_output=True, cwd=folder, check=True)
+    said, *saved = json.loads(ran.stdout)
+    assert saved, said
+    return [row[-1] for row in csv.reader(io.StringIO(saved[0]))][1:]
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no node")
+@pytest.mark.parametrize(
+    "name",
+    ["net\nprice", "net  price", "net\tprice", "\u200bprice", "pri\x07ce", "cafe\u0301",
+     "__proto__", "a (2)", "column 2"],
+)  # fmt: skip
+def test_a_page_knows_the_names_and_texts_of_the_file_that_it_was_made_from(
+    name: str, tmp_path: Path
+) -> None:
+    """It said of its own file that a column is lacking, or took a text on two lines for another."""
+    written = {"a (2)": "a", "column 2": ""}.get(name, name)
+    table = io.StringIO()
+    lines = [[k % 3, ["x\ny", "z", "w\u200b"][k % 3], "no" if k % 3 else "yes"] for k in range(30)]
+    csv.writer(table).writerows([["a", written, "answer"], *lines])
+    content = table.getvalue().encode()
+    run = solve(read_csv(content, target="answer", drop=["a"]), depth=2, verify=False)
+    assert run.needed.tree.splits
+    expected = score(load_model(model_to_dict(run)), read_table(content).frame()).labels.tolist()
+    assert scored_by_page(scorer_html(run.needed, "r"), content, tmp_path) == expected
