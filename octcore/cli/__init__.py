@@ -134,7 +134,8 @@ def _open_streams() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
+    0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 130 when it was stopped,
+    1 for a defect; `verify` and `prove` have their own.
     """
     words = sys.argv[1:] if argv is None else list(argv)
     _open_streams()

@@ -5,12 +5,14 @@ import base64
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from octcore.cli import output
 from octcore.cli.options import (
+    add_declared,
     add_json,
     add_reading_options,
     add_solve_options,
@@ -31,6 +33,7 @@ from octcore.errors import DataError, ModelFileError, SettingsError, StoreError,
 from octcore.solving.finish import read_back
 from octcore.solving.report import run_report
 from octcore.solving.run import Run
+from octcore.solving.settings import TIME_LIMIT
 from octcore.solving.verified import verified, verified_record
 from octcore.store.models import FORMAT as MODEL_FORMAT
 from octcore.store.models import load_model, score
@@ -38,6 +41,7 @@ from octcore.store.proofs import as_known, bounded
 from octcore.store.runs import RunInfo, RunStore
 
 SHORT_ID = 8
+MODEL_SECONDS = 1.0  # of the solve whose tree starts a model
 EXITS = {True: 0, False: 1, None: 3}  # of `octcore verify`: confirmed, refuted, no verdict
 
 
@@ -68,9 +72,10 @@ def add_commands(commands: Any) -> None:
     parser = commands.add("model", run_model)
     add, words = _add_run(parser, "DATA.csv|RUN"), "beside it goes the tree, as .mst"
     add("--output", metavar="FILE.lp|.mps", type=Named, required=True, help=words)
-    words = "column with the classes of a table, which is solved first (for one second by default)"
+    words = "column with the classes of a table, which is solved first"
     add("--target", metavar="COL", help=words)
-    add_solve_options(parser)
+    add_solve_options(parser, without={TIME_LIMIT.name})
+    add_declared(parser, [replace(TIME_LIMIT, default=MODEL_SECONDS)])
     add = _add_run(commands.add("report", run_make_report))
     add("--output", metavar="FILE.html", type=Written, required=True)
     parser = commands.add("runs")
@@ -166,7 +171,9 @@ def run_model(arguments: argparse.Namespace) -> None:
         from octcore.solving.solve import solve  # the other commands need no solver
 
         data = read_csv(source_of(arguments.of), **read_options(arguments))
-        run = solve(data, **{"time_limit": 1.0, "verify": False, **solve_settings(arguments)})
+        asked = solve_settings(arguments)
+        asked.setdefault(TIME_LIMIT.name, MODEL_SECONDS)
+        run = solve(data, verify=False, **asked)
     for path in run.write_model(arguments.output):
         print(path)
 

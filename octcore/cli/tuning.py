@@ -28,7 +28,7 @@ def add_commands(commands: Any) -> None:
     parser = commands.add("tune", run_tune)
     options.add_data_options(parser)
     options.add_solve_options(parser, without=IGNORED)
-    words = "again for every name (default: what the formulation declares, often depths too)"
+    words = "again for every name (default: what the formulation declares, if it does)"
     options.add_many(parser, "--grid", "NAME=V,V,...", words)
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
     words = f"{', '.join(tuning.CHOICES)} (default: the formulation's own)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import struct
 import sys
 from dataclasses import replace
@@ -524,3 +525,23 @@ def test_tune_says_which_options_the_grid_replaces(
     assert "from the grid" not in capsys.readouterr().err
     assert main([*command, "--grid", "nosuch=1,2"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1  # nothing is announced
+
+
+@pytest.mark.parametrize("asked", [[], ["--time-limit", "0.5"]])
+def test_the_help_of_a_model_states_the_limit_of_its_solve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: Any
+) -> None:
+    """It said 60 seconds, beside "for one second by default"."""
+    with pytest.raises(SystemExit):
+        main(["model", "--help"])
+    told = re.search(r"--time-limit S\s[^(]+\(default\s+([\d.]+)\)", capsys.readouterr().out)
+    assert told is not None
+    limits = []
+    monkeypatch.setattr(
+        "octcore.solving.solve.solve",
+        lambda *_, time_limit, **__: (limits.append(time_limit), sys.exit(0)),
+    )
+    (tmp_path / "rows.csv").write_text("a,y\n1,u\n2,v\n3,v\n")
+    with pytest.raises(SystemExit):
+        main(["model", str(tmp_path / "rows.csv"), "--target", "y", "--output", "m.lp", *asked])
+    assert limits == [float(asked[1] if asked else told[1])]
