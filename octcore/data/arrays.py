@@ -17,6 +17,7 @@ from octcore.data.numbers import (
     EXACT,
     LOOKED_AT,
     OTHER_MARK,
+    PLAIN,
     date_parts,
     decimal_mark,
     format_number,
@@ -142,6 +143,9 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
             "numbers or text."
         )
         findings = (of_column(name, "OBJECTS", words),)
+    elif is_plain and not kind and all(map(PLAIN.fullmatch, levels)) and "." in "".join(levels):
+        words = "holds numbers as texts, taken for categories; convert it, or name its kind."
+        findings = (of_column(name, "NUMBERS_AS_TEXTS", words),)
     return Column(name, chosen, levels), texts, findings
 
 

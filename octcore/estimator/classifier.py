@@ -34,6 +34,7 @@ from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import DEPTH, SEED
 from octcore.solving.solve import solve
 from octcore.store.models import leaf_shares
+from octcore.tree.constraints import side_constraint
 from octcore.tree.metrics import feature_usage
 from octcore.tree.tree import Tree, labels_array
 
@@ -247,13 +248,15 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _constraints(self, data: Dataset) -> Mapping[str, Any] | None:
-        cst = self.monotonic_cst
+        cst, leaves = self.monotonic_cst, self.max_leaf_nodes
+        if leaves is not None:
+            leaves = replace(side_constraint("max_leaves"), name="max_leaf_nodes").check(leaves)
         return joined(
             self.constraints,
             "constraints",
             class_weight=labelled(self.class_weight, data.classes),
             min_samples_leaf=None if self.min_samples_leaf == 1 else self.min_samples_leaf,
-            max_leaves=self.max_leaf_nodes,
+            max_leaves=leaves,
             monotone=ways_of(cst.tolist() if isinstance(cst, np.ndarray) else cst, self._columns),
         )
 

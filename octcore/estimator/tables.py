@@ -33,8 +33,8 @@ def as_labels(y: Any) -> Any:
 
 
 def all_numbers(frame: pd.DataFrame) -> bool:
-    """Whether every column holds numbers."""
-    return all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
+    """Whether there are columns, and every one holds numbers."""
+    return frame.shape[1] > 0 and all(map(pd.api.types.is_numeric_dtype, frame.dtypes))
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,19 @@ def _with_level(values: pd.Series) -> pd.Series:
 
 @contextlib.contextmanager
 def advised() -> Iterator[None]:
-    """Say what can be done about missing values where scikit-learn refuses them."""
+    """Say what can be done about missing values and texts where scikit-learn refuses them."""
     try:
         yield
     except ValueError as error:
         first = str(error).partition("\n")[0]
-        if "contains NaN" not in first:
+        advice = next((words for what, words in _ADVICE.items() if what in first), None)
+        if advice is None:
             raise
-        raise ValueError(
-            f"{first} Fill or drop the missing values, or fit with missing={BRANCH!r}, which gives "
-            "them a branch of their own."
-        ) from None
+        raise ValueError(f"{first.rstrip('.')}. {advice}") from None
+
+
+_ADVICE = {
+    "contains NaN": f"Fill or drop the missing values, or fit with missing={BRANCH!r}, which gives "
+    "them a branch of their own.",
+    "convert string": "An array is of numbers; give texts in a table, such as a pandas.DataFrame.",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,19 @@ def test_dates_and_objects_are_warned_about() -> None:
     assert model.score(frame, y) == 1.0
 
 
+def test_numbers_that_are_texts_are_warned_about() -> None:
+    """Iris as texts was right for .61 of the rows where .96 are, and nothing was said."""
+    numbers = pd.DataFrame({"x": np.arange(20) / 4})
+    texts, y = numbers.astype(str), (numbers["x"] > 2).astype(int)
+    with pytest.warns(UserWarning, match="holds numbers as texts"):
+        octcore.OptimalTreeClassifier(max_depth=1).fit(texts, y)
+    quiet = [{"x": "categorical"}, {"x": "ordinal"}]
+    for frame, kinds in (*((texts, kind) for kind in quiet), (texts.astype("category"), None)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            octcore.OptimalTreeClassifier(max_depth=1, kinds=kinds).fit(frame, y)
+
+
 def test_labels_in_a_column_have_costs() -> None:
     X, y = np.arange(8.0)[:, None], pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 0, 1]})
     model = octcore.OptimalTreeClassifier("cart", max_depth=1, costs={0: {1: 2.0}})
@@ -292,11 +306,17 @@ def test_what_there_is_no_tree_for_is_refused_in_words() -> None:
         octcore.OptimalTreeClassifier(max_depth=None).fit(X, y)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="max_depth must be"):
         octcore.OptimalTreeClassifier(max_depth=-1).fit(X, y)
-    for name, wrong in (("monotonic_cst", 3), ("kinds", "x"), ("random_state", -1)):
+    wrongs = (("monotonic_cst", 3), ("kinds", "x"), ("random_state", -1), ("max_leaf_nodes", 0))
+    for name, wrong in wrongs:
         with pytest.raises(SettingsError, match=f"{name} must be a"):
             octcore.OptimalTreeClassifier().set_params(**{name: wrong}).fit(pd.DataFrame(X), y)
     with pytest.raises(TypeError, match="parse"):
         octcore.OptimalTreeClassifier().fit(csr_matrix(X), y)
+    with pytest.raises(SettingsError, match="no feature column"):
+        octcore.OptimalTreeClassifier().fit(pd.DataFrame(X)[[]], y)
+    texts = X.astype(str)
+    with pytest.raises(ValueError, match=r"give texts in a table, such as a pandas\.DataFrame"):
+        octcore.OptimalTreeClassifier().fit(np.char.add(texts, "kg"), y)
     with pytest.raises(SettingsError, match="class_weight was given twice"):
         octcore.OptimalTreeClassifier(
             class_weight="balanced", constraints={"class_weight": "balanced"}
