@@ -14,7 +14,7 @@ import functools
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Number
@@ -320,6 +320,7 @@ KINDS = {
     "Mapping": "a mapping, such as a dict",
     "Callable": "a function",
     "Iterable": "a list",
+    "Sequence": "a list",
     "str": "a text",
     "NoneType": "None",
 }
@@ -341,7 +342,10 @@ def at_the_door(call: Called) -> Called:
 
     @functools.wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{call.__name__}() {error}") from None
         for name, value in given.arguments.items():
             asked = hints().get(name, Any)
             kinds = get_args(asked) if get_origin(asked) in (Union, UnionType) else (asked,)
@@ -363,7 +367,8 @@ def _fits(kind: Any, value: object) -> bool:
         return True  # the call itself says what it takes of files and arrays
     if outer in (bool, int, float):
         return isinstance(value, (str, Number)) or getattr(value, "shape", None) == ()
-    return isinstance(value, outer)
+    is_list = outer in (Iterable, Sequence)  # of which a text would give its letters
+    return isinstance(value, outer) and not (is_list and isinstance(value, str))
 
 
 def _read(name: str, kinds: tuple[Any, ...], value: Any) -> Any:

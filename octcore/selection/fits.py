@@ -17,7 +17,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.tasks import task_of
 from octcore.engines.base import Cancel
 from octcore.errors import CancelledError, EngineError, OctError, SettingsError, TooLargeError
-from octcore.parameters import IntRange
+from octcore.parameters import IntRange, at_the_door
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings, class_weights
 from octcore.solving.solve import solve
@@ -220,6 +220,7 @@ def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
     return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
 
 
+@at_the_door
 def repetitions(data: Dataset, plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], ...]:
     """Settings of every repetition of one training: its seed, and the seeds that follow.
 

@@ -333,6 +333,9 @@ def test_a_refusal_names_formulations_as_pages_do_and_as_commands_take_them(aske
         ("binarization_path", {"data": IRIS, "class_change": "x"}, "must be true or false, but"),
         ("read_csv", {"source": b"a,b\n1,x\n2,y\n", "header": "x"}, "header must be a whole"),
         ("read_csv", {"source": b"a,b\n1,x\n2,y\n", "header": 10**30}, "starts in line 1000"),
+        ("read_csv", {"source": b"ab,y\n1,x\n", "drop": "ab"}, "drop must be a list, but str came"),
+        ("compare", {"data": IRIS, "plans": "cart"}, "plans must be a list, but str came"),
+        ("compare", {"data": IRIS, "plans": ["cart"]}, "plan must be a mapping, such as a dict"),
     ],
 )  # fmt: skip
 def test_arguments_of_another_type_are_refused_at_the_door(
@@ -362,6 +365,12 @@ def test_arguments_of_another_type_are_refused_by_a_run(
         getattr(octcore.solve(IRIS, depth=1), name)(**given)
 
 
+def test_an_argument_that_does_not_exist_is_refused_with_the_name_of_the_function() -> None:
+    """Python alone said "got an unexpected keyword argument"."""
+    with pytest.raises(TypeError, match=r"^solve\(\) got an unexpected .* 'max_depth'$"):
+        octcore.solve(IRIS, max_depth=3)  # type: ignore
+
+
 def test_texts_that_say_numbers_are_taken_for_them() -> None:
     assert len(octcore.select_rows(IRIS, depth="2", time_limit="9").rows) < 150  # type: ignore
     assert octcore.solve(IRIS, depth=1).verify("60").status == "confirmed"  # type: ignore
@@ -372,6 +381,8 @@ def test_texts_that_say_numbers_are_taken_for_them() -> None:
 def test_sets_of_trees_and_paths_refuse_what_is_no_number_of_theirs() -> None:
     good = octcore.near_optimal(IRIS, depth=1)
     some: tuple[Any, ...] = (-1, "x", None, float("nan"))
+    with pytest.raises(octcore.SettingsError, match="without_features must be a list, but str"):
+        good.restrict(without_features="petal width (cm)")
     for call in (good.trees, good.sample, octcore.penalty_path(IRIS, depth=1).at):
         for wrong in some:
             with pytest.raises(octcore.SettingsError, match="must be"):
