@@ -191,18 +191,19 @@ def _tree(run: Run) -> str:
     return f"<h2>Tree</h2>{tree_picture(run)}{weak(days) if days else ''}"
 
 
-def plane_picture(run: SolvedRun) -> tuple[str, str]:
-    """Draw the plane of a run as HTML, and say what it shows; both empty without two columns."""
+def plane_picture(run: SolvedRun) -> str:
+    """Draw the plane of a run as HTML, and say what it shows; empty without two columns."""
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:
-        return "", ""
+        return ""
     record = plane_data(run.tree, run.encoding, run.train, *axes, formulation=run.formulation)
     note = "Errors carry a cross; support vectors are ringed; margins are dashed."
     if record.held:
         held = ", ".join(f"{name} = {value_text(value)}" for name, value in record.held.items())
         note = f"The regions are a slice at {held}. {note}"
     figure, words = plane_figure(record, LIGHT, selected=0), f"Plane of {record.places.words}"
-    return pictures([figure_svg(figure, words)]), note
+    picture = pictures([figure_svg(figure, words)])
+    return f"{picture}{weak(note)}" if picture else ""
 
 
 def _thresholds(run: SolvedRun) -> str:
@@ -227,8 +228,8 @@ def _thresholds(run: SolvedRun) -> str:
 
 
 def _plane(run: Run) -> str:
-    picture, note = ("", "") if run.solved is None else plane_picture(run.solved)
-    return f"<h2>Plane</h2>{picture}{weak(note)}" if picture else ""
+    picture = "" if run.solved is None else plane_picture(run.solved)
+    return f"<h2>Plane</h2>{picture}" if picture else ""
 
 
 def _convergence(run: Run) -> str:

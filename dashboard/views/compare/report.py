@@ -13,6 +13,7 @@ import pandas as pd
 from dashboard.views.compare.presets import flat_beside
 from octcore.data.export import frame_to_csv
 from octcore.data.serial import versions
+from octcore.engines.events import relative_gap
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
@@ -29,7 +30,6 @@ from octcore.solving.run import Run
 
 DASH = "–"
 PARTS = ("setting", "result", "proof", "effort")
-COVERS = "what it covers"  # too long for a cell: pages say it in full beside the run
 
 
 @dataclass(frozen=True)
@@ -76,21 +76,26 @@ class Comparison:
 def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
     """Collect settings, results, size and certificate of every run."""
     facts = _settings_facts(runs)
-    covers = ("; ".join(run.certificate.sentences) for run in runs)
     has_costs = any(run.asked.has_task for run in runs)
     for part, name, column, show in RESULTS:
         if column == "mean_cost" and not has_costs:
             continue  # of errors it is what the accuracy says
-        values = map(COLUMNS.get(column, attrgetter(column)), runs)
+        values = map(OWN.get(column, attrgetter(column)), runs)
         facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
-    facts += [
-        Fact("proof", "certificate", tuple(run.badge for run in runs)),
-        Fact("proof", COVERS, tuple(text.printable(words or DASH, 300) for words in covers)),
-    ]
+    facts.append(Fact("proof", "certificate", tuple(run.badge for run in runs)))
     facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))
     return Comparison(tuple(labels), tuple(fact for fact in facts if set(fact.values) != {DASH}))
 
 
+def _own_bound(run: Run) -> float | None:
+    """What its own solve proved, as charts draw it; `run.bound` may be the proof of another."""
+    return run.bound if run.is_optimal or not len(run.trace) else run.trace.events[-1].bound
+
+
+OWN = COLUMNS | {
+    "bound": _own_bound,
+    "gap": lambda run: relative_gap(run.objective, _own_bound(run)),
+}
 Show = Callable[[Any], str]
 
 RESULTS: tuple[tuple[str, str, str, Show], ...] = (
@@ -157,7 +162,7 @@ def comparison_html(
         _accuracy(repeats, share),
         *(
             f"<h2>{escaped(n)}</h2>{tree_picture(r)}"
-            + ("" if r.solved is None else plane_picture(r.solved)[0])
+            + ("" if r.solved is None else plane_picture(r.solved))
             for n, r in named
             if r.tree is not None
         ),
@@ -231,7 +236,7 @@ def paper_files(runs: Sequence[Run], labels: Sequence[str], report: str) -> Mapp
     record = comparison_data(runs, labels)
     table = record.frame(only_differences=False)
     told = [fact.name for fact in record.facts if fact.differs or fact.part != "setting"]
-    short = table.loc[table["fact"].isin(told) & (table["fact"] != COVERS)]
+    short = table.loc[table["fact"].isin(told)]
     files = {
         "comparison.csv": frame_to_csv(table),
         "comparison.tex": latex(short.drop(columns="")),

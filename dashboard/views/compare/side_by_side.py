@@ -9,7 +9,7 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_view import entrants_of, swatch
-from dashboard.views.compare.report import COVERS, comparison_data, comparison_html, paper_files
+from dashboard.views.compare.report import comparison_data, comparison_html, paper_files
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.plotting import text
@@ -37,7 +37,7 @@ def differences(runs: Sequence[Run], labels: Sequence[str]) -> None:
     record = comparison_data(runs, labels)
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
-    frame = frame[frame["fact"] != COVERS]
+    frame = frame[frame["fact"] != "certificate"]  # above, and with its tree
     alt = f"{len(frame)} facts about {len(runs)} runs"
     narrow = st.column_config.TextColumn(width=70)
     chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
