@@ -199,8 +199,8 @@ class _Assembly:
         ]
         for name in sorted(costly, key=lambda name: int(gaps[name].sum())):
             together = lost | gaps[name]
-            is_dear = together.sum() > MOST_LOST * self.keep.sum()
-            if policy == "auto" and is_dear and len(left) + 1 < len(self.columns):
+            is_dear = together.sum() > max(MOST_LOST * self.keep.sum(), lost.sum())
+            if policy == "auto" and is_dear and (lost.any() or len(costly) < len(self.columns)):
                 left.append(name)
             else:
                 lost = together
@@ -256,7 +256,7 @@ class _Assembly:
         if n_lost == n_rows:
             message = (
                 "Every row has a missing value, so dropping rows leaves none; give up as little as "
-                "possible (missing = auto) or leave out columns (missing = drop-columns) instead."
+                "possible (missing = auto) instead."
             )
             raise UnusableTableError([*self.findings, error("NO_ROWS", message, line)])
         self.columns_dropped += [(name, "MISSING_VALUES") for name in left]

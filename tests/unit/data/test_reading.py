@@ -703,6 +703,20 @@ def test_auto_keeps_a_column_even_if_it_costs_more():
     assert (data.feature_names, data.n_samples) == (("x",), 14)
 
 
+def test_of_columns_that_all_cost_too_much_auto_keeps_the_cheapest_and_its_equals():
+    def line(i):
+        block = ["", ""] if i % 5 == 0 else [str(i), str(i * 7 % 23)]
+        return ",".join([*block, str(i) if i % 5 == 0 else "", "ab"[i % 3 == 0]])
+
+    lines = [line(i) for i in range(40)]
+    data = read_csv(table(lines, "u,v,w,y"), target="y", missing="auto")
+    assert (data.feature_names, data.n_samples) == (("u", "v"), 32)  # w alone would leave 8
+    with pytest.raises(DataError, match="leaves none") as refused:
+        read_csv(table(lines, "u,v,w,y"), target="y")
+    advised = refused.value.message.split("missing = ")[1].split(")")[0]
+    assert read_csv(table(lines, "u,v,w,y"), target="y", missing=advised).n_samples
+
+
 def test_classes_that_lose_all_rows_are_named():
     lines = [
         f"{'' if i < 2 else i},{i % 5}.5,{'rare' if i < 2 else 'ab'[i % 2]}" for i in range(40)
