@@ -29,6 +29,7 @@ from octcore.tree.constraints import FAIRNESS, ConstraintContext, Constraints
 if TYPE_CHECKING:
     from octcore.solving.run import Run
 
+TOO_LARGE = 1e15  # HiGHS takes a number from here on for a mistake
 LEAST_WEIGHT = 1e-6  # of the heaviest row: solvers of models keep their rows up to such numbers
 NEAR_COSTS = 1e-9  # costs of a row closer than this are equal
 MOST_REPEATED_ROWS = 1_000_000
@@ -111,6 +112,10 @@ def make_problem(
         message = f"{info.named} needs features of 0 and 1, but encoding {settings.encoding} "
         message += "gives other numbers; use QT-5 or QB-5."
         raise SettingsError("ENCODING_NOT_BINARY", message, "encoding")
+    if info.split_kind == "oblique" and (largest := np.abs(X).max(initial=0.0)) >= TOO_LARGE:
+        message = f"Planes are computed with numbers below {TOO_LARGE:g}, but encoding "
+        message += f"{settings.encoding} gives {largest:.3g}; use encoding scaled."
+        raise SettingsError("ENCODING_NOT_SCALED", message, "encoding")
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight
