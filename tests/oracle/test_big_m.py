@@ -70,6 +70,7 @@ def test_a_model_that_may_forbid_trees_proves_nothing():
         recorder.incumbent(value, tree, source)
     outcome = highs(Attempt(capped, recorder, lambda: False))
     assert recorder.best_bound == 0.0  # the program's own bound, not the model's
+    assert outcome.root_bound is None
     assert outcome.stop_reason is not StopReason.OPTIMAL
     assert any("proves nothing" in claim for claim in outcome.claims)
 
