@@ -200,8 +200,8 @@ def _unwrap(
     width = len(unwrapped(rows[0], delimiter))
     found = {}
     for index, row in enumerate(rows):
-        # Of two columns the second may be empty beside a text with a separator.
-        if delimiter in row[0] and (len(row) == 1 or len(row) == width > 2):
+        # A text with separators may stand beside empty fields; quotes within are of a line.
+        if delimiter in row[0] and (len(row) == 1 or '"' in row[0]):
             fields = unwrapped(row, delimiter)
             if len(fields) == width and fields is not row:
                 found[index] = fields
