@@ -34,7 +34,8 @@ BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.C
 """What engines do that build a model in memory; searches work on the rows themselves."""
 
 CONFLICT_CLAIM = (
-    "proven without search: identical rows with different classes allow no better objective"
+    "proven without search: what identical rows of different classes, the number of leaves and the "
+    "price of splits cost at least allows no better objective"
 )
 EARLY = frozenset({StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.CANCELLED})
 FALLBACK_SECONDS = 1.0  # after the end; who asks a worker to stop waits for two
@@ -190,8 +191,8 @@ def _solve_prepared(
     recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
     with kernels.announced(recorder.phase):
         begun = clock.elapsed
-        _offer_starts(attempt, prepared)
         recorder.bound(program.bound)
+        _offer_starts(attempt, prepared)
         start = clock.elapsed
         outcome = _run_engine(attempt, settings.engine)
         outcome.seconds.setdefault("solve", clock.elapsed - start)
@@ -237,14 +238,17 @@ def _refuse_too_large(program: Program, prepared: Prepared) -> None:
 
 
 def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
-    """Evaluate the formulation's own starts; the single leaf comes first and always."""
+    """Evaluate the formulation's own starts until one is worth the bound that is known beforehand.
+
+    The single leaf comes first and always.
+    """
     attempt.offer(prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or attempt.cancel():
         return
     patience = attempt.patience
     for source, tree in attempt.program.starts(patience):
         attempt.offer(tree, source)
-        if patience():
+        if patience() or attempt.recorder.is_closed:
             return
 
 
