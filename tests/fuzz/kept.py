@@ -346,6 +346,16 @@ CASES = {
         weights=(0.008683454854286217, 0.5743939704055729, 0.0003858574579745582),
         kind="one-hot",
     ),
+    "presolve-drops-a-row-that-asks-for-one-column": Case(
+        key="oct-binary",
+        columns={"f0": (1, 0, 1, 0), "f1": (1, 1, 0, 1), "f2": (1, 1, 1, 0)},
+        y=(1, 1, 0, 0),
+        depth=3,
+        encoding="none",
+        params={"leaf_penalty": 0.1},
+        constraints={"forbidden_pairs": [["f2", "f1"]], "min_samples_leaf": 1},
+        kind="mixed",
+    ),
     "branch-and-cut-misses-less-than-its-tolerance": Case(
         key="accelerated-bend-oct",
         columns={"f3": (0, 1, 1), "f4": (0, 0, 1)},
