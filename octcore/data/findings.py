@@ -114,7 +114,7 @@ MOST_DIGITS = 4  # of a share in percent
 
 def percent(share: float | None, digits: int = 1) -> str:
     """Write a share in percent; with more digits where it would look like none or all."""
-    if share is None:
+    if share is None or np.isnan(share):
         return "–"
     shown = f"{100 * share:.{digits}f}"
     if digits < MOST_DIGITS and share not in (0, 1) and float(shown) in (0, 100):

@@ -11,6 +11,7 @@ import numpy as np
 
 from octcore.data.serial import Record
 from octcore.encoding.base import Encoding
+from octcore.engines.events import finite
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Tree
@@ -101,8 +102,9 @@ class Alternative:
     objective: float
     loss: float
     """`objective`, `loss`: by routing the training rows, and its distance from the optimum."""
-    accuracy: float
-    test_accuracy: float | None  # on the held-out rows
+    accuracy: float | None
+    test_accuracy: float | None
+    """Share right of the training and of the held-out rows that get a class; None where none is."""
     features: tuple[str, ...]  # raw features tested, in the order of the data
     recalls: tuple[float | None, ...]
     """Share of the training rows of every class that get their class; None where there are none."""
@@ -184,7 +186,7 @@ class ShapeLine:
     trees: int
     loss: float
     leaves: int
-    accuracy: float
+    accuracy: float | None
     """`loss`, `leaves`, `accuracy`: of its best tree, with its distance from the optimum."""
     thresholds: tuple[str, ...]  # by column and place: the thresholds that its trees have
 
@@ -198,7 +200,7 @@ def shape_lines(found: NearOptimalTrees) -> tuple[int, tuple[ShapeLine, ...]]:
             shape.count,
             max(0.0, found.optimum - shape.objective),
             shape.leaves,
-            metrics.accuracy(shape.tree, context.X, context.y),
+            finite(metrics.accuracy(shape.tree, context.X, context.y)),
             tuple(part.words(found.encoding) for part in shape.ranges),
         )
         for shape in shapes[:LISTED_SHAPES]
@@ -223,7 +225,7 @@ def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], A
         objective = found.objective(tree)
         held = None
         if X_test is not None and test is not None:
-            held = metrics.accuracy(tree, X_test, test.codes)
+            held = finite(metrics.accuracy(tree, X_test, test.codes))
         loss = found.optimum - objective
         rates = [float((predicted[rows] == context.positive_class).mean()) for rows in groups]
         of_class = [hit[context.y == k] for k in range(len(context.classes))]
@@ -231,7 +233,7 @@ def _judge(found: NearOptimalTrees, attribute: str | None) -> Callable[[Tree], A
             tree,
             objective,
             loss if loss > ROUNDING else 0.0,
-            metrics.accuracy(tree, context.X, context.y),
+            finite(metrics.accuracy(tree, context.X, context.y)),
             held,
             found.encoding.tested(tree.used_features),
             tuple(float(own.mean()) if len(own) else None for own in of_class),

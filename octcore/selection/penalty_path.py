@@ -15,7 +15,7 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.data.serial import Record
 from octcore.encoding.base import Encoding
-from octcore.engines.events import Clock
+from octcore.engines.events import Clock, finite
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import accuracy_words
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
@@ -298,5 +298,5 @@ def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> Pat
     X = tree.encoded(prepared.encoding, train.frame)
     accuracy = metrics.accuracy(tree, X, train.codes, weights(train))
     # Of no rows with a class, as all are left to a person, no share is right.
-    told, held = (None if s is None or np.isnan(s) else s for s in (accuracy, test_accuracy))
+    told, held = finite(accuracy), finite(test_accuracy)
     return PathStep(tree.n_leaves, told, held, None, None, tree, mean_cost, test_cost)

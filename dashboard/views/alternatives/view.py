@@ -256,7 +256,7 @@ def _filters(context: Context) -> list[Alternative]:
     shown = []
     for entry in record.trees:
         share = entry.accuracy if entry.test_accuracy is None else entry.test_accuracy
-        if least is not None and share < least / 100 - 1e-12:
+        if least is not None and (share is None or share < least / 100 - 1e-12):
             continue
         recall = None if label is None else entry.recalls[classes.index(label)]
         if label is not None and (recall is None or recall < floor / 100 - 1e-12):

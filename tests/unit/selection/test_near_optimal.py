@@ -19,11 +19,12 @@ from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError, TooLargeError
+from octcore.plotting import text
 from octcore.search.near_optimal import ground
 from octcore.search.near_optimal.in_order import _same_thresholds
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.univariate.question import Question
-from octcore.selection.alternatives import alternatives, model_reliance, tree_reliance
+from octcore.selection.alternatives import alternatives, model_reliance, shape_lines, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
 
@@ -334,6 +335,16 @@ def test_a_class_without_training_rows_has_no_recall() -> None:
     data = Dataset.from_arrays(rows, [*"aabb"] * 4 + [*"aabc"]).subset(np.arange(19))
     found = octcore.near_optimal(data, depth=1, tolerance=0.1)
     assert {entry.recalls for entry in alternatives(found).trees} == {(1.0, 1.0, None)}
+
+
+def test_a_tree_that_leaves_all_rows_to_a_person_has_no_share_that_is_right() -> None:
+    rows = np.arange(30)
+    data = Dataset.from_arrays(pd.DataFrame({"a": rows % 4}), rows % 3)
+    good = octcore.near_optimal(data, depth=1, tolerance=0.1, refer=0.1, test_size=0.25)
+    record = alternatives(good)
+    assert {(tree.accuracy, tree.test_accuracy) for tree in record.trees} == {(None, None)}
+    assert {line.accuracy for line in shape_lines(good)[1]} == {None}
+    assert text.percent(math.nan) == text.percent(None)
 
 
 def test_thresholds_that_only_their_keys_call_equal_are_not_alike(
