@@ -254,10 +254,7 @@ class _Assembly:
         if n_lost:
             self.rows_dropped.append(("MISSING_VALUES", n_lost))
         if n_lost == n_rows:
-            message = (
-                "Every row has a missing value, so dropping rows leaves none; give up as little as "
-                "possible (missing = auto) instead."
-            )
+            message = "Every row has a missing value, so none is left; take missing = auto."
             raise UnusableTableError([*self.findings, error("NO_ROWS", message, line)])
         self.columns_dropped += [(name, "MISSING_VALUES") for name in left]
         self.columns = [column for column in self.columns if column.name not in left]

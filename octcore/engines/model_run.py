@@ -172,8 +172,7 @@ class ModelRun(Attempt):
 
     def outcome(self, reason: StopReason) -> Outcome:
         """Say why the solve ended, with what was counted so far."""
-        root_bound = None if self.is_restricted else self.root_bound
-        counted = (root_bound, self.size, dict(self.seconds))
+        counted = (None if self.is_restricted else self.root_bound, self.size, dict(self.seconds))
         claims = self.claims
         if self.constant is not None:
             effect = "forbids no tree that is at least as good"

@@ -291,12 +291,10 @@ def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> Pat
         mean_cost = 1.0 - objective.of(tree) - float(objective.price) * tree.n_leaves
     if test is not None and test.y is not None:
         X = tree.encoded(prepared.encoding, test.frame)
-        test_accuracy = metrics.accuracy(tree, X, test.codes, weights(test))
+        test_accuracy = finite(metrics.accuracy(tree, X, test.codes, weights(test)))
         if mean_cost is not None:
             answers = tree.predict_codes(X)
             test_cost = prepared.task.mean_cost(test.codes, answers, weights(test))
     X = tree.encoded(prepared.encoding, train.frame)
-    accuracy = metrics.accuracy(tree, X, train.codes, weights(train))
-    # Of no rows with a class, as all are left to a person, no share is right.
-    told, held = finite(accuracy), finite(test_accuracy)
-    return PathStep(tree.n_leaves, told, held, None, None, tree, mean_cost, test_cost)
+    accuracy = finite(metrics.accuracy(tree, X, train.codes, weights(train)))
+    return PathStep(tree.n_leaves, accuracy, test_accuracy, None, None, tree, mean_cost, test_cost)

@@ -113,8 +113,7 @@ def make_problem(
         message += "gives other numbers; use QT-5 or QB-5."
         raise SettingsError("ENCODING_NOT_BINARY", message, "encoding")
     if info.split_kind == "oblique" and (largest := np.abs(X).max(initial=0.0)) >= TOO_LARGE:
-        message = f"Planes are computed with numbers below {TOO_LARGE:g}, but encoding "
-        message += f"{settings.encoding} gives {largest:.3g}; use encoding scaled."
+        message = f"Planes take numbers below {TOO_LARGE:g}, not {largest:g}; use encoding scaled."
         raise SettingsError("ENCODING_NOT_SCALED", message, "encoding")
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:

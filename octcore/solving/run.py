@@ -15,7 +15,7 @@ from octcore.data.arrays import prepare_rows
 from octcore.data.dataset import Dataset
 from octcore.data.serial import Record, jsonable, versions
 from octcore.encoding.base import Encoding
-from octcore.engines.events import CLOSED, Trace, relative_gap
+from octcore.engines.events import CLOSED, Trace, finite, relative_gap
 from octcore.errors import ModelFileError, read_in_words
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.numerics import kernels
@@ -334,14 +334,11 @@ float or None
         return replace(self, bound=tighter, gap=gap, certificate=told)
 
     def accuracy_on(self, data: Dataset | None) -> float | None:
-        """Share of rows with a target that is right, of those that get a class.
-
-        None without such rows or a tree.
-        """
+        """Share right of the rows with a target that get a class; None without such or a tree."""
         if self.tree is None or data is None or data.y is None or not data.n_samples:
             return None
-        share = metrics.accuracy(self.tree, self.tree.encoded(self.encoding, data.frame), data.y)
-        return None if math.isnan(share) else share
+        X = self.tree.encoded(self.encoding, data.frame)
+        return finite(metrics.accuracy(self.tree, X, data.y))
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Predict the class labels of raw rows.
