@@ -197,10 +197,12 @@ class _Assembly:
             for c in self.columns
             if c.name in gaps and (policy == "drop-rows" or self.needs_number(c))
         ]
+        varied = (c.name for c in self.columns if len(c.used(np.flatnonzero(self.keep))) > 1)
+        splits = bool({*varied} - {*costly})
         for name in sorted(costly, key=lambda name: int(gaps[name].sum())):
             together = lost | gaps[name]
             is_dear = together.sum() > max(MOST_LOST * self.keep.sum(), lost.sum())
-            if policy == "auto" and is_dear and (lost.any() or len(costly) < len(self.columns)):
+            if policy == "auto" and is_dear and (splits or lost.any()):
                 left.append(name)
             else:
                 lost = together

@@ -711,6 +711,8 @@ def test_of_columns_that_all_cost_too_much_auto_keeps_the_cheapest_and_its_equal
     lines = [line(i) for i in range(40)]
     data = read_csv(table(lines, "u,v,w,y"), target="y", missing="auto")
     assert (data.feature_names, data.n_samples) == (("u", "v"), 32)  # w alone would leave 8
+    dated = read_csv(table([f"2024,{own}" for own in lines], "t,u,v,w,y"), "y", missing="auto")
+    assert dated.feature_names == ("u", "v")  # what is the same in every row splits none
     with pytest.raises(DataError, match="none is left") as refused:
         read_csv(table(lines, "u,v,w,y"), target="y")
     advised = refused.value.message.split("missing = ")[1].rstrip(".")
