@@ -5,7 +5,7 @@ from dashboard.widgets import run_picker
 
 if picked := run_picker.pick(
     "Alternatives",
-    "There is no solved tree yet. Solve one first; here are then all trees as good.",
+    "There is no solved tree yet. Solve one first; here are then all that are nearly as good.",
     "This run is still going on; its alternatives open here as soon as it ends.",
     solves=True,
 ):

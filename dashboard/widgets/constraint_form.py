@@ -121,7 +121,7 @@ def _by_class(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, fl
             return {}
         st.caption(f"{label_of(parameter)} (`{parameter.name}`)")
         share = {"value": None, "min_value": 0.0, "max_value": parameter.high, "step": 0.05}
-        floors = _numbers(parameter, data, key, "{}", placeholder="no floor", **share)
+        floors = _numbers(parameter, data, key, "{}", placeholder="none", **share)
         return {label: floor for label, floor in floors.items() if floor is not None}
     options = [*parameter.words, *([OWN_WEIGHTS] if has_few else [])]
     picked = st.selectbox(

@@ -98,7 +98,7 @@ def tree_view(run: SolvedRun) -> TreeView:
 
 def badge_words(run: Run) -> str:
     """Badge on the tree: the proof, or why there is none."""
-    final = run.is_optimal or run.certificate.method == "heuristic"
+    final = run.is_optimal or run.certificate.method in {"heuristic", "near-optimal"}
     if final or run.certificate.verified is False:
         return run.badge
     return f"{run.badge}; {STOP_WORDS.get(run.stop_reason, run.stop_reason)}"

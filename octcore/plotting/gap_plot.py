@@ -28,6 +28,11 @@ RACE_TIME_TITLE = "time since each run began to encode (s)"
 MOST_POINTS = 400  # enough for any screen; a live chart is sent once a second
 
 Scale = Literal["gap", "objective", "accuracy"]
+MEANING: dict[Scale, str] = {
+    "gap": "Gap: how far the best tree so far may be from the best, as a share of its objective.",
+    "objective": "Incumbent: the best tree so far. Bound: what no tree can beat.",
+    "accuracy": "",
+}
 DASHES = ("solid", "dash", "dot", "dashdot")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 AXIS_TITLES = {"gap": "relative gap", "accuracy": "training accuracy of the best tree"}

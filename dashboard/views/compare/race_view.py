@@ -85,6 +85,7 @@ def _words(entrants: Sequence[gap_plot.Entrant], scale: gap_plot.Scale) -> None:
         others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
         if others:
             words.append(f"It is not that of {'; '.join(others)}, which solve another problem.")
+    words.append(gap_plot.MEANING[scale])
     if scale == "objective":
         words.append("Thin lines are bounds.")
     if any(e.proven is not None for e in entrants):

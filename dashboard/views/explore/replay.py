@@ -12,7 +12,7 @@ from dashboard.server import jobs
 from dashboard.widgets import chart, inputs, run_summary, thresholds
 from octcore.formulations.base import objective_words
 from octcore.plotting import replay, text
-from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.gap_plot import MEANING, convergence_data, convergence_figure
 from octcore.plotting.layout import curve, mark
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import CutPicture, Frame, replay_data
@@ -156,7 +156,8 @@ def convergence(run_id: str, run: Run) -> None:
         st.caption(text.markdown(f"{optimum_words(run, optimum)}, as the run {by} proves.", 300))
     times = ((words, run.timings.get(name)) for name, words in TIMES.items())
     spent = [f"{words} {text.seconds(value)}" for words, value in times if value]
-    st.caption("Where the time went: " + ", ".join(spent) + ".")
+    told = MEANING["objective" if absolute else "gap"]
+    st.caption(f"{told} Where the time went: {', '.join(spent)}.")
 
 
 TIMES = {

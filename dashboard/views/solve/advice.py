@@ -173,6 +173,8 @@ ENDED = {
 
 
 def _after_open(run: Run, info: FormulationInfo) -> Advice:
+    if run.certificate.method == "near-optimal":
+        return Advice(f"This tree was chosen among good ones: {run.badge.lower()}.", READING)
     if run.objective is not None and run.bound == run.objective:
         return Advice(
             "This run ended before a proof of its own, but it is proven that no tree is better "

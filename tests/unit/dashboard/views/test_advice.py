@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from dashboard.views.solve import advice
+from dashboard.widgets import run_summary
 from dashboard.widgets.start import first_settings
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.reports.summary import grown_greedily
+from octcore.selection.near_optimal import near_optimal
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
@@ -156,6 +158,17 @@ def test_where_another_run_proves_the_tree_nothing_better_is_searched_for():
     known = run.bounded_by(run.objective, "the other")
     assert known.badge == "Best found, none is better"
     assert labels(advice.after(known, None))[0] == "Explore this tree"
+
+
+def test_a_tree_that_was_chosen_among_good_ones_is_not_said_to_wait_for_a_proof():
+    good = near_optimal(load_sample("iris"), depth=2, tolerance=0.02)
+    run = good.run_of(good.trees(good.count)[-1])
+    words = f"w{run.badge[1:]}."
+    assert words.startswith("within 2 points of the proven optimum")
+    told = advice.after(run, None)
+    assert told.sentence.endswith(words)
+    assert labels(told) == [step.label for step in advice.READING]
+    assert run_summary.badge_words(run) == run.badge
 
 
 def test_the_comparison_with_cart_begins_with_rows_that_neither_has_seen():
