@@ -187,6 +187,8 @@ def _headline(run: Run, record: Alternatives, search: dict[str, Any]) -> None:
         )
     if missing := questions.left_out(run):
         notes.append(f"Your tree keeps to this, and these need not: {condition_words(missing)}.")
+    if price := questions.foreign_price(run, search):
+        notes.append(price)
     for name, others in record.same_columns.items():
         notes.append(f"{name} stands for {', '.join(others)}, which part the rows alike.")
     for note in notes[:3]:

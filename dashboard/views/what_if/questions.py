@@ -129,9 +129,9 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
     else:
-        why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
-        if has_values(run) and not run.is_optimal:
-            why = "not proven optimal"
+        why = "a heuristic's" if run.certificate.method == "heuristic" else "not proven optimal"
+        if run.is_optimal:
+            why = f"optimal for {run.asked.info.title}"
         if run.depth > MOST_DEPTH:
             why = f"of depth {run.depth}"
         first = (
@@ -209,6 +209,13 @@ class Conditions:
     max_leaves: int | None = None
     attribute: str | None = None
     gain: bool = False
+
+
+def foreign_price(run: Run, search: Mapping[str, Any]) -> str:
+    """Say what a leaf costs in a search about a run whose own objective has no such price."""
+    price = search["params"]["leaf_penalty"]
+    words = f"Every leaf costs {price:g} here, whatever the objective of your tree takes for it."
+    return words * ("leaf_penalty" not in run.params)
 
 
 def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]:

@@ -177,6 +177,7 @@ def _root_values(reference: JobView, run: SolvedRun, values: tuple[RootValue, ..
     drawn = found[:MOST_FEATURES]
     words = "The feature at the root of your tree is green." if chosen in drawn else ""
     assert searched is not None
+    words = f"{words} {what_if.foreign_price(run, searched.settings)}"
     told = zip(searched.encoding.columns, searched.extras["root_values"], strict=True)
     # With those that have not even a bound no tree may begin.
     if late := {column.raw for column, value in told if value is not None} - {*found}:

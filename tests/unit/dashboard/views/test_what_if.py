@@ -199,6 +199,18 @@ def test_the_run_itself_is_compared_only_when_it_is_a_proven_optimum(iris, base)
     assert "of depth 2 (by" in words
 
 
+def test_the_price_of_a_leaf_is_said_where_the_run_has_none(iris, base):
+    other = solve(iris, "bin-oct", encoding="QT-2", depth=1)
+    search = what_if.search_settings(other, iris, 0.01)
+    assert other.objective == 50  # errors, and no price
+    assert f" {search['params']['leaf_penalty']:g} " in what_if.foreign_price(other, search)
+    assert search["params"] == {"leaf_penalty": 0.01}
+    assert "Your tree is optimal for BinOCT" in what_if.compared_words(other, base, base, {})
+    is_open = replace(other, status="feasible")
+    assert "Your tree is not proven optimal" in what_if.compared_words(is_open, base, base, {})
+    assert what_if.foreign_price(base, what_if.search_settings(base, iris, 0.01)) == ""
+
+
 def test_constraints_of_the_run_stay(iris):
     run = solve(
         iris, "path-search", depth=2, constraints={"forbidden_features": ["petal width (cm)"]}
