@@ -203,7 +203,11 @@ _CHANGES: dict[str, Callable[[Any], str]] = {
     "monotone": lambda ways: (
         f"letting the prediction {_all(f'{_WAYS[way]} with {name}' for name, way in ways.items())}"
     ),
-    "class_weight": lambda value: f"weighing {_weights(value)}",
+    "class_weight": lambda value: (
+        "weighing all classes the same"
+        if not isinstance(value, Mapping)
+        else f"weighing {', '.join(f'{label} {w:g} times' for label, w in value.items())}"
+    ),
     "min_recall": lambda floors: (
         f"getting at least {', '.join(f'{100 * s:g} % of {k}' for k, s in floors.items())} right"
     ),
@@ -223,9 +227,3 @@ def _change(name: str, value: Any) -> str:
         level = f" at every level of {value['given']}" if value.get("given") else ""
         return f"keeping {name.replace('_', ' ')} of {value['attribute']}{level} within {limit}"
     return f"asking for {name.replace('_', ' ')}"
-
-
-def _weights(value: Any) -> str:
-    if not isinstance(value, Mapping):
-        return "all classes the same"
-    return ", ".join(f"{label} {weight:g} times" for label, weight in value.items())

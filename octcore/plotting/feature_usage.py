@@ -107,7 +107,10 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
             x=[f"node {node}" for node in usage.nodes],
             y=names,
             z=usage.shares,
-            text=[[_cell(share) for share in row] for row in usage.shares],
+            text=[
+                ["✓" if s == 1 else f"{100 * s:.0f}" if s else "" for s in row]
+                for row in usage.shares
+            ],
             texttemplate="%{text}" if len(usage.nodes) <= MOST_NODES else "",
             coloraxis="coloraxis",
             xgap=3,
@@ -141,7 +144,3 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     figure.update_xaxes(axis)
     figure.update_yaxes(axis | {"autorange": "reversed"})
     return figure
-
-
-def _cell(share: float) -> str:
-    return "✓" if share == 1 else f"{100 * share:.0f}" if share else ""

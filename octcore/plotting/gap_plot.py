@@ -348,6 +348,20 @@ def _series(entrant: Entrant, index: int, scale: Scale) -> Iterator[Series]:
             yield Series(entrant.label, index, places, heights, bool(is_bound), closed)
 
 
+def race_words(entrants: Sequence[Entrant], scale: Scale) -> str:
+    """Say what ran together, what is proven, and how a race is read."""
+    words = [ran_together(entrants)]
+    optimum, by = known_optimum(entrants)
+    if optimum is not None:
+        words.append(f"The optimum {optimum:.5g} is proven by {text.printable(by)}.")
+        others = [text.printable(e.label) for e in entrants if e.problem != entrants[0].problem]
+        if others:
+            words.append(f"It is not that of {'; '.join(others)}, which solve another problem.")
+    words.append(MEANING[scale] + " Thin lines are bounds." * (scale == "objective"))
+    words += ["A star marks a proof."] * any(e.proven is not None for e in entrants)
+    return " ".join(words)
+
+
 def ran_together(entrants: Sequence[Entrant]) -> str:
     """Say which solves shared the machine; every curve is on its own clock."""
     known = [entrant for entrant in entrants if entrant.span is not None]

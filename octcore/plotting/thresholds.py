@@ -117,7 +117,8 @@ def root_values_figure(
     for entry, label in zip(shown, labels, strict=True):
         ruler(figure, [entry.value, best], [label, label], color=palette.muted, width=3)
     colours = [palette.optimum if e.feature == chosen else palette.incumbent for e in shown]
-    told = [_words(entry) for entry in shown]
+    losses = [f"−{e.loss:.2g}" if e.loss > ROUNDING else "best" for e in shown]
+    told = [f"{e.value:.4g} ({loss})" for e, loss in zip(shown, losses, strict=True)]
     figure.add_scatter(
         x=[entry.value for entry in shown],
         y=labels,
@@ -162,10 +163,6 @@ def curve_figure(
     if chosen is not None:
         figure.add_vline(x=chosen, line={"color": palette.optimum, "width": 2, "dash": "dash"})
     return figure
-
-
-def _words(entry: RootValue) -> str:
-    return f"{entry.value:.4g}" + (f" (−{entry.loss:.2g})" if entry.loss > ROUNDING else " (best)")
 
 
 MOST_COLUMNS = 8

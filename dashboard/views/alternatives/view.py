@@ -384,8 +384,8 @@ def _pinned_tree(context: Context, entry: Alternative, nodes: frozenset[int]) ->
     record = context.record
     number = record.trees.index(entry) + 1
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
-    told = f", {loss_words(entry.loss, context.search)} below the proven optimum"
-    below = told if entry.loss else ""
+    loss = loss_words(entry.loss, context.search)
+    below = f", {loss} below the proven optimum" * bool(entry.loss)
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
     words = "Near-optimal" if entry.loss else "Proven optimal"
     view = tree_view_data(entry.tree, record.encoding, context.train, words, not entry.loss)

@@ -54,14 +54,10 @@ def draw(data: Dataset) -> None:
             session.compare(ids)  # from now on
             st.rerun()
     cores = jobs.supervisor().cores
-    words = "There is a core for each; none waits unless other solves go on."
     if len(entrants) > cores:
         waiting = text.count(len(entrants) - cores, "run")
-        words = (
-            f"This machine has {text.count(cores, 'core')}: {waiting} will wait until one is free. "
-            "Each has a clock of its own."
-        )
-    note.caption(words)
+        words = f"{text.count(cores, 'core')}: {waiting} will wait until one is free."
+        note.caption(f"This machine has {words} Each has a clock of its own.")
 
 
 def _entrants(preset: Preset) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ def _race(views: Sequence[JobView]) -> None:
     scale = SCALES[inputs.switch("Scale", list(SCALES), "race_scale")]
     entrants = entrants_of(views, scale == "accuracy")
     _chart(gap_plot.race_data(entrants, scale), live.all_final(views))
-    _words(entrants, scale)
+    st.caption(text.markdown(gap_plot.race_words(entrants, scale), 1200))
     for place, view, entrant, index in zip(
         st.columns(len(views)), views, entrants, range(len(views)), strict=True
     ):
@@ -75,22 +75,6 @@ def _chart(race: gap_plot.Race, done: bool) -> None:
         st.caption(
             f"Not drawn: {names}. Their objective is another one; accuracy and gap compare all."
         )
-
-
-def _words(entrants: Sequence[gap_plot.Entrant], scale: gap_plot.Scale) -> None:
-    words = [text.markdown(gap_plot.ran_together(entrants), 500)]
-    optimum, by = gap_plot.known_optimum(entrants)
-    if optimum is not None:
-        words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
-        others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
-        if others:
-            words.append(f"It is not that of {'; '.join(others)}, which solve another problem.")
-    words.append(gap_plot.MEANING[scale])
-    if scale == "objective":
-        words.append("Thin lines are bounds.")
-    if any(e.proven is not None for e in entrants):
-        words.append("A star marks a proof.")
-    st.caption(" ".join(words))
 
 
 def _standing(view: JobView, entrant: gap_plot.Entrant, index: int) -> None:

@@ -18,7 +18,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.plotting.accuracy import Spread
-from octcore.plotting.gap_plot import Entrant, known_optimum, race_data, race_figure, ran_together
+from octcore.plotting.gap_plot import Entrant, race_data, race_figure, race_words
 from octcore.plotting.palette import LIGHT
 from octcore.reports.charts import figure_svg
 from octcore.reports.page import badge, escaped, listed, page, pictures, table, tree_picture, weak
@@ -191,12 +191,7 @@ def _race(entrants: Sequence[Entrant]) -> str:
     drawn = pictures(charts)
     if not drawn:
         return ""
-    optimum, by = known_optimum(entrants)
-    words = [ran_together(entrants)]
-    if optimum is not None:
-        words.append(f"The optimum {optimum:.5g} is proven by {by}.")
-    words.append("Thin lines are bounds; a star at the end of a line is a proof.")
-    return f"<h2>Race</h2>{drawn}{weak(' '.join(words))}"
+    return f"<h2>Race</h2>{drawn}{weak(race_words(entrants, 'objective'))}"
 
 
 def _differences(runs: Sequence[Run], labels: Sequence[str]) -> str:
@@ -235,8 +230,7 @@ def paper_files(runs: Sequence[Run], labels: Sequence[str], report: str) -> Mapp
     """Texts by file name: table, references, report, and of every run all it knows."""
     record = comparison_data(runs, labels)
     table = record.frame(only_differences=False)
-    told = [fact.name for fact in record.facts if fact.differs or fact.part != "setting"]
-    short = table.loc[table["fact"].isin(told)]
+    short = table.loc[[fact.differs or fact.part != "setting" for fact in record.facts]]
     files = {
         "comparison.csv": frame_to_csv(table),
         "comparison.tex": latex(short.drop(columns="")),

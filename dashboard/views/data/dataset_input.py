@@ -109,7 +109,9 @@ def _draw_lines() -> None:
     if not now.content or now.refused is not None:
         return
     table, choice = now.table, session.choice()
-    roles = {line: _role(line, table.header, int(table.lines[0])) for line, _ in table.head}
+    first = int(table.lines[0])
+    roles = {n: TITLE if n < table.header else UNITS if n < first else "" for n, _ in table.head}
+    roles[table.header] = HEADER
     many = sum(role in (TITLE, UNITS) for role in roles.values())
     last = max(LINES_SHOWN, [*roles].index(table.header) + 1 + LINES_BELOW)
     lines = [*roles][:last]
@@ -118,12 +120,6 @@ def _draw_lines() -> None:
     is_odd = is_odd or any(finding.code == NO_NAMES for finding in now.data.findings)
     title = "First lines of the file" + f": {many} left out" * bool(many)
     _lines(title, table.head[:last], roles, bool(is_odd))
-
-
-def _role(line: int, header: int, first: int) -> str:
-    if line == header:
-        return HEADER
-    return TITLE if line < header else UNITS if line < first else ""
 
 
 def _lines(title: str, head: Head, roles: dict[int, str], is_open: bool) -> None:

@@ -67,7 +67,15 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
             lambda: inputs.packed({f"model{end}": made for end, made in model_files(run).items()}),
         ),
     )
-    refused = cached.once_per_run(run_id, "exports", lambda: _refused(run))
+    # A model that takes too long to be written while the page waits is none.
+    refused = cached.once_per_run(
+        run_id,
+        "exports",
+        lambda: (
+            {f"tree.{kind}": refusal(run.export, kind) for kind in ("tsv", "onnx")}
+            | {"model.zip": refusal(whole_program, run, MOST_ENTRIES)}
+        ),
+    )
     places = st.columns(across)
     for position, (label, file_name, make) in enumerate(forms):
         with places[position % across]:
@@ -76,15 +84,6 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
             help_text = text.markdown(why_not, 400) or HELP.get(file_name)
             inputs.download(label, file_name, make, key, disabled=bool(why_not), help=help_text)
     proofs.file(run_id, run, "no tree of the same question is better than this one")
-
-
-def _refused(run: SolvedRun) -> dict[str, str]:
-    """Forms that a tree, or this installation, has not, with the reason by file name.
-
-    A model that takes too long to be written while the page waits is none.
-    """
-    found = {f"tree.{kind}": refusal(run.export, kind) for kind in ("tsv", "onnx")}
-    return found | {"model.zip": refusal(whole_program, run, MOST_ENTRIES)}
 
 
 _slide = make_component("slide", "saved")

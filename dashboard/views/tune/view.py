@@ -347,10 +347,8 @@ def _table(standing: Standing) -> None:
         inputs.download("CSV", "tuning.csv", lambda: frame_to_csv(standing.table()), "tune_csv",
                         help="The table, one line per candidate.")  # fmt: skip
     with third:
-        inputs.download("JSON", "tuning.json", lambda: _json(standing), "tune_json",
+        whole = standing.job.result or standing.result.to_dict()
+        whole = {**whole, "settings": dict(standing.job.settings)}
+        inputs.download("JSON", "tuning.json",
+                        lambda: json.dumps(whole, indent=1, default=str), "tune_json",
                         help="Every training, the choice and the rows of every split.")  # fmt: skip
-
-
-def _json(standing: Standing) -> str:
-    whole = standing.job.result or standing.result.to_dict()
-    return json.dumps({**whole, "settings": dict(standing.job.settings)}, indent=1, default=str)

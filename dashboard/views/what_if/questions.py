@@ -213,9 +213,8 @@ class Conditions:
 
 def foreign_price(run: Run, search: Mapping[str, Any]) -> str:
     """Say what a leaf costs in a search about a run whose own objective has no such price."""
-    price = search["params"]["leaf_penalty"]
-    words = f"Every leaf costs {price:g} here, whatever the objective of your tree takes for it."
-    return words * ("leaf_penalty" not in run.params)
+    words = "Every leaf costs {:g} here, whatever the objective of your tree takes for it."
+    return words.format(search["params"]["leaf_penalty"]) * ("leaf_penalty" not in run.params)
 
 
 def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]:

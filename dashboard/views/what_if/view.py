@@ -237,7 +237,7 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     asked = changed or given
     price = price_data(before, after, what_if.same_objective(before, after))
     words = text.markdown(price_words(price, change_words(asked)), 500)
-    st.markdown(f"## {words}")
+    st.markdown("## " + words.replace(" %", "\N{NO-BREAK SPACE}%"))
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
     words = "Search the tree without the condition again"
     if what == "base" and not before.is_proven and live.again(what, run_id, label=words):

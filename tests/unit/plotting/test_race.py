@@ -26,6 +26,7 @@ from octcore.plotting.gap_plot import (
     known_optimum,
     race_data,
     race_figure,
+    race_words,
     ran_together,
 )
 from octcore.plotting.palette import LIGHT
@@ -86,6 +87,9 @@ def test_optimum_of_another_problem_is_no_optimum(trace):
     first = entrant("first", trace)
     other = Entrant("other", trace, "accuracy", "another problem", proven=0.9)
     assert known_optimum((first, other)) == (None, "")
+    assert "optimum 0.9 " in race_words((other, first), "gap")
+    assert "It is not that of first, which solve" in race_words((other, first), "gap")
+    assert "optimum" not in race_words((first, other), "gap")
 
 
 def test_accuracy_line_has_a_point_for_every_tree(two):
