@@ -402,3 +402,18 @@ def test_weights_too_far_apart_for_a_solver_are_refused(key, seed):
     run = solve(Dataset.from_arrays(X, y), key, **moderate)
     assert run.is_optimal
     assert run.verify().verified
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_depth_three_ask_for_a_feature_once_on_a_path(seed: int) -> None:
+    """The root and a stump two levels below it may be on different thresholds of one feature."""
+    rng = np.random.default_rng(seed)
+    rows = np.stack([rng.integers(0, 4, 40), rng.integers(0, 3, 40)], axis=1)
+    data = Dataset.from_arrays(rows.astype(float), rows.sum(axis=1) % 2 ^ (rng.random(40) < 0.1))
+    asked = {
+        "encoding": "QT-5", "depth": 3, "params": {"leaf_penalty": 0.001},
+        "constraints": {"feature_once_per_path": True}, "verify": False,
+    }  # fmt: skip
+    runs = [solve(data, key, **asked) for key in ("path-columns", "threshold-search")]
+    assert [run.status for run in runs] == ["optimal"] * 2
+    assert runs[0].objective == pytest.approx(runs[1].objective, abs=1e-9)

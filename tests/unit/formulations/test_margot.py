@@ -99,3 +99,16 @@ def test_the_first_tree_comes_after_its_kernels(key: str, monkeypatch) -> None:
     monkeypatch.setattr(kernels, "require", require)
     assert list(program.starts(ENDLESS)) == []
     assert tuple(asked) == program.kernels
+
+
+def test_no_score_of_a_tree_is_beyond_its_reach() -> None:
+    """A plane of the last level may use both columns, one above it only one."""
+    params = {"C_upper": 1.0, "C_last": 100.0, "budget_upper": 1, "budget_last": 2}
+    corners = np.array([[0.0, 0.0], [1.0, 1.0]])
+    problem = make_problem(corners, np.array([0, 1]), 2, 2, params, formulation="hfs-margot")
+    program = get_formulation("hfs-margot").build(problem)
+    tree = Tree({1: Split.on_plane([5.0, 5.0], -1.0, True)}, {2: 0, 3: 1}, 2, 2)
+    objective = program.evaluate(tree)
+    assert objective is not None
+    assert program.big_m is not None
+    assert program.big_m.needed(objective) / 2 - 1 >= 9.0  # score of the second row

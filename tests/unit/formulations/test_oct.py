@@ -22,3 +22,12 @@ def test_numbers_beyond_its_constants_are_refused(scale: float, shift: float) ->
     asked = ((beyond, "auto"), (within, "raw"))
     runs = [octcore.solve(data, "oct", encoding=encoding) for data, encoding in asked]
     assert [(run.status, run.accuracy) for run in runs] == [("optimal", 1.0)] * 2
+
+
+def test_a_required_root_parts_the_rows() -> None:
+    """With all rows on one side of it the split below would be enough, for 0.02."""
+    columns = {"useful": [0, 0, 1, 1] * 2, "required": [0, 1] * 4}
+    data = Dataset.from_arrays(pd.DataFrame(columns, dtype=float), columns["useful"])
+    asked = {"depth": 2, "constraints": {"root_feature": "required"}, "verify": False}
+    run = octcore.solve(data, "oct", **asked)
+    assert (run.status, run.objective) == ("optimal", pytest.approx(0.03))

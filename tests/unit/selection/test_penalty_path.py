@@ -9,7 +9,9 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
+from octcore.selection.penalty_path import LeavesOptimum, penalty_breakpoints
 from octcore.tree import metrics
+from octcore.tree.tree import Split, Tree
 
 
 def _data() -> Dataset:
@@ -43,6 +45,43 @@ def test_constraints_that_no_tree_keeps_are_refused_in_a_sentence() -> None:
         octcore.penalty_path(
             _data(), "none", depth=2, constraints={"root_feature": "a", "max_splits": 0}
         )
+
+
+def test_a_breakpoint_may_be_rounded_down() -> None:
+    path = octcore.penalty_path(_data(), "none", depth=2)
+    assert path.breakpoints
+    for low in path.breakpoints:
+        step = path.at(low)
+        assert step.low == low
+        assert path.at(float(np.nextafter(low, 0.0))) == step
+
+
+def test_a_tree_between_two_that_are_as_good_is_best_at_no_penalty() -> None:
+    """Both gains are a tenth; as doubles the second one is less."""
+    assert 0.9 - 0.8 < 0.8 - 0.7
+    trees = [Tree.leaf(0, 1, 2), *(_chain(n) for n in (1, 2))]
+    optima = [
+        LeavesOptimum(tree.n_leaves, worth, tree)
+        for tree, worth in zip(trees, (0.7, 0.8, 0.9), strict=True)
+    ]
+    assert penalty_breakpoints(tuple(optima)) == {
+        1: (pytest.approx(0.1), np.inf),
+        3: (0.0, pytest.approx(0.1)),
+    }
+
+
+def _chain(n_splits: int) -> Tree:
+    """Splits one below the other, on the right."""
+    nodes = [2**k - 1 for k in range(1, n_splits + 1)]
+    leaves = [*(2 * m for m in nodes), 2 * nodes[-1] + 1]
+    return Tree(dict.fromkeys(nodes, Split.on_feature(0)), dict.fromkeys(leaves, 0), 1, 2)
+
+
+def test_breakpoints_are_prices_of_a_leaf_beside_what_answers_cost() -> None:
+    data = Dataset.from_arrays(np.array([[0], [0], [1], [1]]), [0, 0, 1, 0])
+    path = octcore.penalty_path(data, "none", depth=1, costs={1: {0: 3.0}})
+    # the answers of one leaf cost 3 / 4 a row, those of two 1 / 4
+    assert path.breakpoints == (pytest.approx(0.5),)
 
 
 def test_its_short_form_is_one_line() -> None:

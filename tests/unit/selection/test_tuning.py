@@ -13,6 +13,7 @@ from octcore.cli.tuning import tune_report
 from octcore.data.dataset import Dataset
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation, list_formulations
+from octcore.selection import fits as fits_of_tuning
 from octcore.selection.protocols import PROTOCOLS, get_protocol
 from octcore.selection.tuning import CHOICES, Fit, TuneResult, choose, expand_grid, tune
 
@@ -49,8 +50,10 @@ def test_published_shares() -> None:
 def test_unknown_protocols_and_small_classes_are_refused() -> None:
     with pytest.raises(SettingsError, match="did you mean nested"):
         get_protocol("nestd")
-    with pytest.raises(SettingsError, match="has 1 row, too few for 5 stratified folds"):
-        get_protocol("k-fold").make(np.array([0] * 9 + [1]), 0)
+    for few, rows in ((1, "1 row"), (4, "4 rows")):
+        with pytest.raises(SettingsError, match=f"has {rows}, too few for 5 stratified folds"):
+            get_protocol("k-fold").make(np.array([0] * 9 + [1] * few), 0)
+    assert len(get_protocol("k-fold").make(np.array([0] * 9 + [1] * 5), 0)[0].inner) == 5
 
 
 def _fit(name: str, accuracy: float, features: int) -> Fit:
@@ -100,8 +103,23 @@ def test_what_could_not_be_trained_has_no_size_and_folds_in_another_order_are_a_
     folds = (0.1, 0.2, 0.3)
     assert np.mean(folds) != np.mean(folds[::-1])
     fits = [_fit("a", a, 1) for a in folds] + [_fit("b", a, 1) for a in folds[::-1]]
-    for order in (fits, fits[::-1]):
+    for order in (fits, fits[::-1], fits[3:] + fits[:3]):
         assert choose(order, "accuracy") == order[0].candidate
+
+
+def test_a_candidate_that_could_not_be_trained_on_a_fold_is_not_chosen() -> None:
+    failed = replace(_fit("best", 1.0, 1), accuracy=None, error="no")
+    fits = [_fit("best", 1.0, 1), failed, _fit("whole", 0.5, 2), _fit("whole", 0.6, 2)]
+    assert choose(fits, "accuracy") == (("c", "whole"),)
+    with pytest.raises(SettingsError, match="No candidate could be trained: no"):
+        choose(fits[:2], "accuracy")
+
+
+@pytest.mark.parametrize("choice", ["features", "one-error"])
+def test_of_as_few_features_the_most_accurate_are_chosen(choice: str) -> None:
+    folds = {"wide": (0.5, 1.0), "less": (0.5, 0.97), "more": (0.5, 0.98), "last": (0.5, 0.96)}
+    fits = [_fit(c, a, 9 if c == "wide" else 2) for c, found in folds.items() for a in found]
+    assert choose(fits, choice) == (("c", "more"),)
 
 
 def test_grid_is_every_combination() -> None:
@@ -178,7 +196,10 @@ def test_where_classes_have_weights_they_decide_unless_the_grid_varies_them() ->
     assert {fit.weighted_accuracy for fit in varied.fits} == {None}
 
 
-def test_rows_to_judge_on_that_weigh_nothing_are_refused_before_the_first_training() -> None:
+def test_rows_to_judge_on_that_weigh_nothing_are_refused_before_the_first_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fits_of_tuning, "solve", lambda *_, **__: pytest.fail("it was trained"))
     y = np.repeat(["a", "b", "c"], [10, 3, 11])
     data = Dataset.from_arrays(pd.DataFrame({"x": np.arange(24) % 5}), y)
     fits: list[object] = []
