@@ -184,3 +184,29 @@ def test_reported_accuracy_is_the_routed_one():
             after = program.evaluate(program.improve(tree, ENDLESS))
             assert after is not None
             assert after <= value + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("sizes", "depth", "prices", "objective"),
+    [
+        # one row lacks .01, three lack .0099, and the plane has weight 1e-4
+        ((3, 1), 1, {"alpha1": 10.0, "alpha2": 100.0}, 10 * (0.01 + 3 * 0.0099) + 0.01),
+        # 11 rows lack .01 at the root and below it, less 1e-4 where they go right, and once more
+        # for the six that are one column farther from the root's plane; planes have weight 3e-4
+        ((1, 2, 3, 5), 2, {"alpha1": 1.0, "alpha2": 20.0}, 0.22 - 1e-4 * (8 + 7 + 6) + 3 * 0.006),
+    ],
+)
+def test_the_side_with_more_rows_lies_where_less_of_the_margin_is_wanted(
+    sizes, depth, prices, objective
+):
+    """Rows on the right keep a distance, which counts as margin: trees have no mirror images."""
+    where = np.repeat(np.arange(len(sizes)), sizes)
+    for x in (where, where.max() - where):
+        for y in (where % 2, 1 - where % 2):
+            data = Dataset.from_arrays(x[:, None].astype(float), y)
+            params = {**prices, "start_seconds": 0.1}
+            found = solve(data, "svm1-odt", depth=depth, params=params, verify=False)
+            assert (found.status, found.objective) == (
+                "optimal",
+                pytest.approx(objective, abs=1e-6),
+            )
