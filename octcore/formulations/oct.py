@@ -233,9 +233,9 @@ class OCT:
         equations.add_right_without_split(model, self.sets, z, model.d, doc)
 
     def _both_sides(self, model: Any) -> None:
-        """Keep thresholds between the values: no split for show, no leaf without rows."""
-        wanted, sets = self.problem.constraints, self.sets
-        if wanted.root_feature is not None:
+        """Let a required root part the rows; other splits for show only cost."""
+        sets = self.sets
+        if self.problem.constraints.root_feature is not None:
             doc = "a required root sends a row to either side"
 
             @model.Constraint((0, 1) if sets.columns else (), doc=doc)
@@ -243,13 +243,6 @@ class OCT:
                 return pyo.quicksum(
                     model.z[i, t] for i in range(len(sets.rows)) for t in sets.terminals_below(1, s)
                 ) >= pyo.quicksum(model.a[1, j] for j in sets.columns)
-
-        if wanted.min_samples_leaf is None:
-            return
-
-        @model.Constraint(self.sets.B, (0, 1), doc="both children of a split hold rows")
-        def split_opens_leaves(_, m, s):
-            return pyo.quicksum(model.l[t] for t in self.sets.terminals_below(m, s)) >= model.d[m]
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and thresholds; thresholds move to the middle of their gap."""
