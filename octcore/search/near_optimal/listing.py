@@ -185,8 +185,6 @@ class Listing:
     def pairs(self, spot: At, split: Split, cell: Cell) -> list[tuple[Cell, Cell, int, int]]:
         """Cells left and right of a split that make a cell, with their numbers of trees."""
         errors, leaves, kind = cell
-        if self.counted.gain and leaves == 2 and errors >= self.leaf(spot)[0]:
-            return []
         found = []
         for a, b in self.kinds(spot, split, kind):
             others = self.sizes(split.right, b)

@@ -208,6 +208,8 @@ def test_weight_unit_and_smallest_step():
     assert weight_unit(np.array([1.0, 1e-9, 1.0])) <= 1.000001e-9  # a lighter row is seen
     assert smallest_step(1.0, 0.3, 1) == pytest.approx(0.3)
     assert smallest_step(1.0, 3.0, 1) == 1.0
+    assert smallest_step(1.0, 3.0 + 5e-7, 1) == pytest.approx(5e-7)
+    assert smallest_step(1.0, 3.0 - 5e-7, 1) == pytest.approx(5e-7)
     assert smallest_step(0.0, 0.3, 1) == 0.0
 
 
@@ -417,3 +419,11 @@ def test_columns_of_depth_three_ask_for_a_feature_once_on_a_path(seed: int) -> N
     runs = [solve(data, key, **asked) for key in ("path-columns", "threshold-search")]
     assert [run.status for run in runs] == ["optimal"] * 2
     assert runs[0].objective == pytest.approx(runs[1].objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("key", ["flow-oct", "accelerated-bend-oct"])
+def test_a_value_row_leaves_a_single_leaf_its_value(key: str) -> None:
+    data = Dataset.from_arrays(np.array([[0.0], [0.0], [0.0], [1.0]]), [0, 0, 0, 1])
+    params = {"leaf_penalty": 0.3, "value_row": True}
+    found = solve(data, key, depth=1, params=params, warm_start="none", verify=False)
+    assert (found.status, found.objective) == ("optimal", pytest.approx(0.75 - 0.3))
