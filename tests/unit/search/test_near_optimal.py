@@ -10,6 +10,7 @@ import pytest
 
 from octcore.errors import TooLargeError
 from octcore.search.near_optimal import counting
+from octcore.search.near_optimal import instance as instances
 from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.near_optimal.tree_set import Conditions, TreeQuery, find_trees
 from octcore.search.univariate.question import Question
@@ -57,6 +58,22 @@ def test_trees_of_depth_two_beyond_what_doubles_count_are_refused(
     monkeypatch.setattr(counting, "LARGEST_CELL", 3.0)
     with pytest.raises(TooLargeError, match="counted exactly"):
         query(instance)
+
+
+@pytest.mark.parametrize("least", [1, 2, 3, 4])
+def test_sets_along_sorted_columns_are_those_of_rows_as_bits(
+    least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More rows on one side may be split where fewer were too few: then they cost less."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 20, (26, 2)).astype(float), rng.integers(0, 2, 26)
+        question = Question(X, y, 2, 3, 0.01, min_samples_leaf=least)
+        cells = []
+        for by_bits in (True, False):
+            monkeypatch.setattr(instances, "suits_bits", lambda table, chosen=by_bits: chosen)
+            cells.append(query(make_instance(question, Fraction(1, 100), Fraction(1, 25))).cells)
+        assert cells[0] == cells[1]
 
 
 @pytest.mark.slow
