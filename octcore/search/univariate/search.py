@@ -185,7 +185,7 @@ class _Search:
             self.tree = to_tree(state.tree, self.table, self.question)
             self._say(Report("incumbent", tree=self.tree, subtrees=self.subtrees))
         self.by_column = np.maximum(self.by_column, state.by_column)
-        self.exact = (state.reached <= self.by_column + self.slack) | (self.by_column >= INFINITE)
+        self.exact = state.reached <= self.by_column + self.slack
         self.by_leaves = tuple(
             (leaves, 1.0 - errors / self.total, to_tree(tree, self.table, self.question))
             for leaves, errors, tree in state.by_leaves
