@@ -332,7 +332,7 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 def at_the_door(call: Called) -> Called:
     """Refuse arguments of another type than a function is annotated with, in a sentence.
 
-    Numbers and switches may be texts that say them.
+    Numbers and switches may be texts that say them, and a list may be the text it would hold.
     """
     signature = inspect.signature(call)
     said = {n: p.annotation for n, p in signature.parameters.items() if p.annotation is not p.empty}
@@ -356,6 +356,8 @@ def at_the_door(call: Called) -> Called:
                 raise SettingsError("WRONG_TYPE", message, name)
             if value is not None and {bool, int, float} & {*kinds} and str not in kinds:
                 given.arguments[name] = _read(name, kinds, value)
+            if isinstance(value, str) and {Iterable, Sequence} & {*map(get_origin, kinds)}:
+                given.arguments[name] = [value]  # of one name, not of its letters
         return call(*given.args, **given.kwargs)
 
     return cast(Called, checked)

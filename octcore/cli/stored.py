@@ -41,7 +41,7 @@ from octcore.store.proofs import as_known, bounded
 from octcore.store.runs import RunInfo, RunStore
 
 SHORT_ID = 8
-MODEL_SECONDS = 1.0  # of the solve whose tree starts a model
+SECONDS = 1.0  # of the solve whose tree starts a model
 EXITS = {True: 0, False: 1, None: 3}  # of `octcore verify`: confirmed, refuted, no verdict
 
 
@@ -75,7 +75,7 @@ def add_commands(commands: Any) -> None:
     words = "column with the classes of a table, which is solved first"
     add("--target", metavar="COL", help=words)
     add_solve_options(parser, without={TIME_LIMIT.name})
-    add_declared(parser, [replace(TIME_LIMIT, default=MODEL_SECONDS)])
+    add_declared(parser, [replace(TIME_LIMIT, default=SECONDS)])
     add = _add_run(commands.add("report", run_make_report))
     add("--output", metavar="FILE.html", type=Written, required=True)
     parser = commands.add("runs")
@@ -171,9 +171,7 @@ def run_model(arguments: argparse.Namespace) -> None:
         from octcore.solving.solve import solve  # the other commands need no solver
 
         data = read_csv(source_of(arguments.of), **read_options(arguments))
-        asked = solve_settings(arguments)
-        asked.setdefault(TIME_LIMIT.name, MODEL_SECONDS)
-        run = solve(data, verify=False, **asked)
+        run = solve(data, **{"time_limit": SECONDS, "verify": False, **solve_settings(arguments)})
     for path in run.write_model(arguments.output):
         print(path)
 

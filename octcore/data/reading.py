@@ -181,7 +181,7 @@ def _chosen(
         )
         found = error("NO_USABLE_FEATURES", message, column=table.names[0])
         raise UnusableTableError([*table.findings, found])
-    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    dropped = tuple(drop)
     if target is not None and (kinds or {}).get(target) == DATE:
         raise _no_class(target, "taken apart as dates")
     table = table_in_use(table, kinds, na_values, merge, dropped)

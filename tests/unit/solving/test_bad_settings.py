@@ -342,8 +342,7 @@ def test_a_refusal_names_formulations_as_pages_do_and_as_commands_take_them(aske
         ("binarization_path", {"data": IRIS, "class_change": "x"}, "must be true or false, but"),
         ("read_csv", {"source": b"a,b\n1,x\n2,y\n", "header": "x"}, "header must be a whole"),
         ("read_csv", {"source": b"a,b\n1,x\n2,y\n", "header": 10**30}, "starts in line 1000"),
-        ("read_csv", {"source": b"ab,y\n1,x\n", "drop": "ab"}, "drop must be a list, but str came"),
-        ("compare", {"data": IRIS, "plans": "cart"}, "plans must be a list, but str came"),
+        ("compare", {"data": IRIS, "plans": 3}, "plans must be a list, but int came"),
         ("compare", {"data": IRIS, "plans": ["cart"]}, "plan must be a mapping, such as a dict"),
     ],
 )  # fmt: skip
@@ -378,6 +377,17 @@ def test_an_argument_that_does_not_exist_is_refused_with_the_name_of_the_functio
     """Python alone said "got an unexpected keyword argument"."""
     with pytest.raises(TypeError, match=r"^solve\(\) got an unexpected .* 'max_depth'$"):
         octcore.solve(IRIS, max_depth=3)  # type: ignore
+
+
+def test_a_text_where_a_list_is_asked_for_is_a_list_of_it() -> None:
+    """Its letters were taken for names, but for `drop`."""
+    table = b"ab,cd,y\nu,A,p\nv,a,q\nw,b,q\n"
+    data = octcore.read_csv(table, "y", drop="ab", merge="cd")
+    assert [(column.name, column.levels) for column in data.columns] == [("cd", ("A", "b"))]
+    good = octcore.near_optimal(IRIS, depth=1)
+    both = ("petal width (cm)", ["petal width (cm)"])
+    without = [good.restrict((), names).count for names in both]
+    assert 0 < without[0] == without[1] < good.count
 
 
 def test_texts_that_say_numbers_are_taken_for_them() -> None:
