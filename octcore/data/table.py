@@ -259,7 +259,7 @@ def _fit_rows(
             if len(long) == len(body):
                 hint = "every row does: is a name missing in the header?"
             if width == 1:
-                hint = "remove title lines above the header."
+                hint = "remove lines above the header; put numbers with a decimal comma in quotes."
             if any(field.startswith(" ") and field.lstrip()[:1] == '"' for field in body[index]):
                 hint = 'take out the spaces between a separator and a quote (").'
             fields = count(len(body[index]), "field")

@@ -136,6 +136,9 @@
     }
     const out = [[...rows[titles].map((name) => name.trim()), "prediction"]], formats = formatsOf(head, rows.slice(titles + 1));
     for (const [at, cells] of rows.slice(titles + 1).entries()) {
+      if (cells.slice(rows[titles].length).some((cell) => cell.trim())) {
+        return say(`Row ${at + 1} has ${cells.length} fields, the line of names ${rows[titles].length}; put fields that hold a separator in quotes.`);
+      }
       const row = Object.create(null); // a column may be called __proto__
       for (const [name, isText] of COLUMNS) {
         const text = meant(name, head, cells);

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from octcore.data.reading import read_csv, read_table
+from octcore.errors import DataError
 from octcore.reports.scorer import scorer_html
 from octcore.solving.solve import solve
 from octcore.store.models import load_model, model_to_dict, score
@@ -28,18 +29,18 @@ setTimeout(() => console.log(JSON.stringify([made.said.textContent, ...saved])))
 """
 
 
-def scored_by_page(page: str, rows: bytes, folder: Path) -> list[str]:
-    """Last column of the file that the page saves."""
+def said_by_page(page: str, rows: bytes, folder: Path) -> list[str]:
+    """What the page says of a file, and the file that it saves."""
     script = page[page.rindex("<script>") + 8 : page.rindex("</script>")]
     (folder / "page.js").write_text(BROWSER.replace("SCRIPT", script), encoding="utf-8")
     (folder / "rows.csv").write_bytes(rows)
     ran = subprocess.run(["node", "page.js"], capture_output=True, cwd=folder, check=True)
-    said, *saved = json.loads(ran.stdout)
-    assert saved, said
-    return [row[-1] for row in csv.reader(io.StringIO(saved[0]))][1:]
+    return json.loads(ran.stdout)
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="no node")
+pytestmark = pytest.mark.skipif(not shutil.which("node"), reason="no node")
+
+
 @pytest.mark.parametrize(
     "name",
     ["net\nprice", "net  price", "net\tprice", "\u200bprice", "pri\x07ce", "cafe\u0301",
@@ -57,4 +58,19 @@ def test_a_page_knows_the_names_and_texts_of_the_file_that_it_was_made_from(
     run = solve(read_csv(content, target="answer", drop=["a"]), depth=2, verify=False)
     assert run.needed.tree.splits
     expected = score(load_model(model_to_dict(run)), read_table(content).frame()).labels.tolist()
-    assert scored_by_page(scorer_html(run.needed, "r"), content, tmp_path) == expected
+    said, *saved = said_by_page(scorer_html(run.needed, "r"), content, tmp_path)
+    assert saved, said
+    assert [row[-1] for row in csv.reader(io.StringIO(saved[0]))][1:] == expected
+
+
+def test_a_page_refuses_rows_that_are_longer_than_the_names(tmp_path: Path) -> None:
+    """The comma of 1,5 parted a file of one column: 1 was scored, where `predict` refuses."""
+    content = "a;b;y\n" + "".join(f"{k},5;{k % 2};{'uv'[k > 9]}\n" for k in range(20))
+    run = solve(read_csv(content.encode(), target="y"), depth=1, verify=False)
+    rows = b"a\n9,5\n10,5\n"
+    with pytest.raises(DataError, match=r"has 2 fields, the header has 1; .* comma in quotes"):
+        read_table(rows, names=["a"])
+    (said,) = said_by_page(scorer_html(run.needed, "r"), rows, tmp_path)
+    assert said.startswith("Row 1 has 2 fields, the line of names 1;")
+    quoted = said_by_page(scorer_html(run.needed, "r"), b'a\n"9,5"\n"10,5"\n', tmp_path)
+    assert quoted[1] == 'a,prediction\n"9,5",u\n"10,5",v\n'
