@@ -278,9 +278,9 @@ def detect_date(texts: Sequence[str], are_meant: bool = True) -> str | None:
 
 
 def date_parts(texts: Iterable[str], number_format: str) -> list[str]:
-    """Write a part of every date: 2026, 3 or Tuesday; what is no date stays as it is."""
+    """Write a part of every date: 2026, 3 or Tuesday; a word is a gap, all else stays as it is."""
     part, order, _ = number_format.split(":", 2)
-    days = [(text, _read_date(text, order)) for text in texts]
+    days = [(t if any(map(str.isdigit, t)) else "", _read_date(t, order)) for t in texts]
     if part == "weekday":
         return [text if day is None else WEEKDAYS[day.weekday()] for text, day in days]
     return [text if day is None else str(getattr(day, part)) for text, day in days]

@@ -100,6 +100,8 @@ def _as_parts(column: RawColumn) -> Finding:
     dates = dates_of(column)
     how = slashed_order(dates, detect_date(dates) or "")
     words = f"is read as year, month and weekday{how}."
+    if gaps := {v: n for v, n in column.by_rows() if v not in {*dates, *MISSING_MARKS}}:
+        words += f" As in a column of numbers, words count as missing: {words_in_rows(gaps)}."
     return of_column(column.name, "DATE_PARTS", words, "info")
 
 

@@ -78,7 +78,7 @@
   // As octcore.data.numbers reads dates: the part of one, or its days since the first.
   const dated = (text, { kind, order, first }) => {
     const found = /^(?:(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}|\d\d(?<!-\d\d)))(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d| ?[AaPp][Mm])?)?$/.exec(text);
-    if (!found) return text;
+    if (!found) return /\d/.test(text) ? text : "";
     const [, early, , middle, last, one, between, two, late] = found;
     const [day, month] = early ? [last, middle] : between !== "/" || order === "dmy" ? [one, two] : [two, one];
     const year = (early || late) - 0, century = year >= 100 ? 0 : year < 30 ? 2000 : 1900;
