@@ -338,9 +338,11 @@ def finish_column(
         raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
-    # 0501 beside 1.5 is the number 501 here, and so it is in new rows.
-    taken = (pair for pair in zip(column.raw.values, texts, strict=True) if CODE.match(pair[0]))
-    aliases = (*column.raw.aliases, *(pair for pair in taken if pair[0] != pair[1]))
+    # 0501 beside 1.5 is the number 501 here, "-" beside 1,200 a gap, and so they are in new rows.
+    given = zip(column.raw.values, texts, column.missing, strict=True)
+    taken = ((v, "" if gone else text) for v, text, gone in given if gone or CODE.match(v))
+    taken = (pair for pair in taken if pair[0] != pair[1] and pair[0] not in MISSING_MARKS)
+    aliases = (*column.raw.aliases, *taken)
     described = Column(column.name, kind, levels, column.raw.made_of or "plain", aliases)
     return described, np.array(texts, dtype=object)[codes], findings
 

@@ -162,6 +162,23 @@ def test_a_word_among_dates_is_a_gap_in_all_their_parts_and_in_new_rows(word, mi
     assert {"a", "b"} <= {*told[0]}
 
 
+@pytest.mark.parametrize("word", ["-", "nan", "inf"])
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_a_word_that_was_a_gap_among_numbers_taken_as_names_is_one_in_new_rows(kind, word):
+    """It was taken for a further category, or `octcore predict` refused its own training file."""
+    cells = ["1,200", word, "12,500", "3,000"]
+    rows = [f'"{cells[i % 4]}",{i % 3},{"ab"[i % 4 == 1 or i % 3 == 2]}' for i in range(24)]
+    blob = "\n".join(["v,x,y", *rows]).encode()
+    data = read_csv(blob, target="y", kinds={"v": kind}, missing="category")
+    assert "(missing)" in data.column("v").levels
+    run = octcore.solve(data, depth=2, params={"leaf_penalty": 0.0}, verify=False)
+    model = load_model(model_to_dict(run))
+    assert "v" in [column.name for column in model.needed]
+    scored = score(model, read_table(blob).frame())
+    assert scored.labels.tolist() == run.predict(data.frame).tolist()
+    assert scored.accuracy == 1.0
+
+
 def test_what_is_no_date_is_refused():
     with pytest.raises(DataError, match=r"“seen” cannot be read as dates, it has “31\.02\.2024”"):
         read_csv(BLOB.replace(b"05.03", b"31.02"), target="y", kinds={"seen": "date"})
