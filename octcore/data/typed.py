@@ -318,6 +318,8 @@ def finish_column(
         split_kind(wanted, column.name) if wanted is not None else (default_kind(column, used), ())
     )
     known = dict(column.raw.aliases)  # an order may name what was merged since, or made a gap
+    values = zip(column.raw.values, column.missing, strict=True)
+    gone = {v: "" for v, is_gone in values if is_gone and v not in MISSING_MARKS}
     order = tuple(dict.fromkeys(now for level in order if (now := known.get(level, level))))
     check_binary(column.name, kind, _count_distinct(column, used))
     if column.too_long and kind != "categorical":
@@ -331,18 +333,17 @@ def finish_column(
         values = column.numbers[codes]
         levels = () if kind == "numeric" else tuple(np.unique(values).tolist())
         number_format = column.raw.made_of or column.number_format
-        return Column(column.name, kind, levels, number_format, column.raw.aliases), values, ()
+        known |= {v: "" for v in gone if not PLAIN.fullmatch(v)}
+        return Column(column.name, kind, levels, number_format, tuple(known.items())), values, ()
     if kind == "numeric":
         bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
         words = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
         raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
-    # 0501 beside 1.5 is the number 501 here, "-" beside 1,200 a gap, and so they are in new rows.
-    given = zip(column.raw.values, texts, column.missing, strict=True)
-    taken = ((v, "" if gone else text) for v, text, gone in given if gone or CODE.match(v))
-    taken = (pair for pair in taken if pair[0] != pair[1] and pair[0] not in MISSING_MARKS)
-    aliases = (*column.raw.aliases, *taken)
+    # 0501 beside 1.5 is the number 501 here, and so it is in new rows.
+    taken = zip(column.raw.values, texts, strict=True)
+    aliases = tuple((known | {v: t for v, t in taken if CODE.match(v) and v != t} | gone).items())
     described = Column(column.name, kind, levels, column.raw.made_of or "plain", aliases)
     return described, np.array(texts, dtype=object)[codes], findings
 

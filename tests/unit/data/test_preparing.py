@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -177,6 +178,20 @@ def test_a_word_that_was_a_gap_among_numbers_taken_as_names_is_one_in_new_rows(k
     scored = score(model, read_table(blob).frame())
     assert scored.labels.tolist() == run.predict(data.frame).tolist()
     assert scored.accuracy == 1.0
+
+
+def test_a_stray_text_that_training_counted_as_missing_is_so_in_new_rows():
+    """`octcore predict` refused the file that it was trained on."""
+    rows = [f"{'12x' if i == 5 else i},{'ab'[i > 12]}" for i in range(40)]
+    blob = "\n".join(["v,y", *rows]).encode()
+    data = read_csv(blob, target="y")
+    assert "count as missing" in codes(data)["MIXED_TYPES"].replace("counts", "count")
+    model = load_model(model_to_dict(octcore.solve(data, depth=1, verify=False)))
+    scored = score(model, read_table(blob).frame())
+    assert np.flatnonzero(~scored.complete).tolist() == [5]
+    assert scored.accuracy == 1.0
+    with pytest.raises(DataError, match="“13x”"):
+        score(model, read_table(blob.replace(b"12x", b"13x")).frame())
 
 
 def test_what_is_no_date_is_refused():
