@@ -3,6 +3,7 @@
 Exact: what is below the node is searched again for every column; the rest of the tree stays.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -224,6 +225,6 @@ def _move(run_id: str, run: SolvedRun, node: int, cut: Cut) -> None:
             before, after = moved_accuracy(
                 run.tree, run.encoding, data, node, cut, cut.value, value
             )
-            points = text.minus(f"{100 * (after - before):+.1f}")
-            parts.append(f"{name} {text.percent(after)} ({points} points)")
+            points = f" ({text.minus(f'{100 * (after - before):+.1f}')} points)"
+            parts.append(f"{name} {text.percent(after)}{points * math.isfinite(after - before)}")
     st.markdown(f"Accuracy with the cut at {text.number(value)}: {', '.join(parts)}")
