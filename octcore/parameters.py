@@ -369,8 +369,7 @@ def _fits(kind: Any, value: object) -> bool:
         return True  # the call itself says what it takes of files and arrays
     if outer in (bool, int, float):
         return isinstance(value, (str, Number)) or getattr(value, "shape", None) == ()
-    is_list = outer in (Iterable, Sequence)  # of which a text would give its letters
-    return isinstance(value, outer) and not (is_list and isinstance(value, str))
+    return isinstance(value, outer)
 
 
 def _read(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
