@@ -79,7 +79,7 @@ def _solved(
     if backend is None:
         return (_solve(suite, instance, limit, solver) for instance in instances)
     calls = [delayed(_solve)(suite, instance, limit, in_this_process) for instance in instances]
-    return in_parallel(calls, -1, backend)
+    return (line for _, line in in_parallel(calls, -1, backend))
 
 
 def existing_keys(output: Path | None) -> set[tuple[str, ...]]:

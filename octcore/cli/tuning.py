@@ -49,7 +49,7 @@ def run_tune(arguments: argparse.Namespace) -> None:
         print(f"octcore: {name} is taken from the grid, not from its own option.", file=sys.stderr)
     plans, choice = tuning.checked_plans(data, settings, grid, arguments.choice)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
-    total, fits = tuning.count_trainings(splits, tuple(plans)), list[Fit]()
+    total, fits = tuning.count_trainings(splits, plans), list[Fit]()
     try:
         with (
             connected(arguments.scheduler, arguments.jobs) as workers,

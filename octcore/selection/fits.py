@@ -79,21 +79,21 @@ class Runner:
     def __call__(
         self, jobs: Sequence[Job], keep_runs: bool = False
     ) -> list[tuple[Fit, Run | None]]:
-        """Train all of them, in any order; raises `CancelledError` when asked to stop."""
+        """Train all of them, whatever ends first; raises `CancelledError` when asked to stop."""
         # What asks whether to stop cannot travel; where it need not, it ends a training early.
         stop = self.cancel if is_here(self.n_jobs, self.backend) else None
         calls = (
             delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs, stop) for job in jobs
         )
-        results = []
-        for fit, run in in_parallel(calls, self.n_jobs, self.backend):
+        results: dict[int, tuple[Fit, Run | None]] = {}
+        for position, (fit, run) in in_parallel(calls, self.n_jobs, self.backend):
             if self.cancel is not None and self.cancel():
                 raise CancelledError("The tuning was stopped; no choice was made.")
-            results.append((fit, run))
+            results[position] = fit, run
             self.done += 1
             if self.on_fit is not None:
                 self.on_fit(fit, self.done, self.total)
-        return results
+        return [results[position] for position in sorted(results)]
 
 
 def is_here(n_jobs: int, backend: str | None) -> bool:
@@ -101,18 +101,15 @@ def is_here(n_jobs: int, backend: str | None) -> bool:
     return n_jobs == 1 and backend is None
 
 
-def numbered(calls: Iterable[Any]) -> Iterator[Any]:
-    """Delayed calls whose results come with their position, as `in_parallel` keeps no order."""
-    return (delayed(_numbered)(k, *call) for k, call in enumerate(calls))
-
-
 def _numbered(position: int, work: Callable[..., Any], given: Any, named: Any) -> tuple[int, Any]:
     """Do one of them; a module function, so it can travel."""
     return position, work(*given, **named)
 
 
-def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Iterator[Any]:
-    """Run joblib's delayed calls; yields every result when it is there, in any order.
+def in_parallel(
+    calls: Iterable[Any], n_jobs: int, backend: str | None
+) -> Iterator[tuple[int, Any]]:
+    """Run joblib's delayed calls; yields position and result of each when it is there.
 
     `n_jobs` at once, -1 for all that there is room for, and `backend` are those of `octcore.tune`.
     `SettingsError` if there is no such backend, or its library or cluster is missing; `EngineError`
@@ -121,8 +118,10 @@ def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Itera
     if n_jobs == 0:
         raise SettingsError("BAD_OPTION", "n_jobs must be 1 or more, or -1.", "n_jobs")
     if is_here(n_jobs, backend):
-        yield from (work(*given, **named) for work, given, named in calls)
+        yield from (_numbered(k, *call) for k, call in enumerate(calls))
         return
+    calls = (delayed(_numbered)(k, *call) for k, call in enumerate(calls))
+    finished: Any
     with _backend(backend):
         if backend == "dask":
             finished = _on_cluster(calls)
@@ -279,7 +278,7 @@ def compare(
     """
     each = [repetitions(data, plan, repeats) for plan in plans]
     wanted = [settings for own in each for settings in own]
-    calls = numbered(delayed(_solve)(data, settings, solver) for settings in wanted)
+    calls = (delayed(_solve)(data, settings, solver) for settings in wanted)
     found: dict[int, Run | TooLargeError] = {}
     for position, run in in_parallel(calls, n_jobs, backend):
         found[position] = run

@@ -24,7 +24,7 @@ from octcore.formulations.base import get_formulation
 from octcore.numerics.hulls import HullSplit, balanced_choice, split_hull
 from octcore.parameters import FloatRange
 from octcore.program import Problem
-from octcore.selection.fits import in_parallel, is_here, numbered
+from octcore.selection.fits import in_parallel, is_here
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import STOPPED, Run
 from octcore.solving.settings import SELECT_ROUNDS, SELECT_ROWS, check_settings
@@ -144,7 +144,7 @@ def select_rows(
     ]
     asked = stop if is_here(n_jobs, None) else _Stop(stop.deadline, None)  # which can travel
     pick = _Picker(seed, thresholds or Thresholds(), rule, asked)
-    calls = numbered(delayed(pick.from_cluster)(tree, leaf, X[rows]) for leaf, rows in clusters)
+    calls = (delayed(pick.from_cluster)(tree, leaf, X[rows]) for leaf, rows in clusters)
     kept, records = [], {}
     for k, chosen in in_parallel(calls, n_jobs, None):
         stop.if_cancelled()

@@ -1,7 +1,7 @@
 """Choosing hyperparameters by cross-validation, for any formulation, through joblib."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -153,19 +153,23 @@ def tune(
         "costs": costs, "refer": refer,
     }  # fmt: skip
     plans, choice = checked_plans(data, fixed, grid, choice)
-    candidates = tuple(plans)
     splits = get_protocol(protocol).make(data.codes, seed)
     asked = Constraints.parse(constraints or {})
     for rows in (r for s in splits for r in (*(pair[1] for pair in s.inner), s.test) if r):
         class_weights(asked, data.codes[list(rows)], data.classes)
-    total = count_trainings(splits, candidates)
+    total = count_trainings(splits, plans)
     runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, total)
-    fits = _validated(runner, splits, candidates)
+    jobs = [
+        (candidate, o, i, fit_rows, check_rows)
+        for o, outer in enumerate(splits)
+        for i, (fit_rows, check_rows) in enumerate(outer.inner)
+        for candidate in plans
+    ]
+    fits = [fit for fit, _ in runner(jobs)]
     chosen = tuple(choose([f for f in fits if f.outer == o], choice) for o in range(len(splits)))
     finals = runner(
         [(c, o, -1, splits[o].train, splits[o].test) for o, c in enumerate(chosen)], keep_runs=True
     )
-    finals.sort(key=lambda pair: pair[0].outer)
     fits += [fit for fit, _ in finals]
     runs = tuple(run for _, run in finals if run is not None)
     return TuneResult(formulation, protocol, choice, tuple(fits), chosen, runs, splits, seed)
@@ -190,21 +194,6 @@ def checked_plans(
     return plans, choice
 
 
-def _validated(
-    runner: Runner, splits: Sequence[OuterSplit], candidates: Sequence[Candidate]
-) -> list[Fit]:
-    """Train every candidate on every inner split, in this order whatever ends first."""
-    jobs = [
-        (candidate, o, i, fit_rows, check_rows)
-        for o, outer in enumerate(splits)
-        for i, (fit_rows, check_rows) in enumerate(outer.inner)
-        for candidate in candidates
-    ]
-    order = {candidate: k for k, candidate in enumerate(candidates)}
-    fits = [fit for fit, _ in runner(jobs)]
-    return sorted(fits, key=lambda f: (f.outer, f.inner, order[f.candidate]))
-
-
 def declared_grid(formulation: str) -> Mapping[str, Sequence[Any]]:
     """What a formulation declares that is tried; `SettingsError` if it declares nothing."""
     grid = get_formulation(formulation).info.grid
@@ -225,7 +214,7 @@ def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:
     )
 
 
-def count_trainings(splits: Sequence[OuterSplit], candidates: Sequence[Candidate]) -> int:
+def count_trainings(splits: Sequence[OuterSplit], candidates: Sized) -> int:
     """Trainings of a search, the final ones included."""
     return sum(len(outer.inner) for outer in splits) * len(candidates) + len(splits)
 
