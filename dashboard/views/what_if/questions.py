@@ -1,21 +1,14 @@
 """What can be asked of a solved tree: the tree under other conditions, and all that are as good."""
 
-import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from octcore.data.dataset import Dataset
-from octcore.formulations.base import (
-    FormulationInfo,
-    get_formulation,
-    list_formulations,
-    of_common_objective,
-)
+from octcore.formulations.base import get_formulation, of_common_objective
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting.difference import condition_words
-from octcore.program import Capability
 from octcore.selection.near_optimal import FORMULATION, run_of_tree
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import Run
@@ -29,12 +22,6 @@ REFERENCE_TIME_LIMIT = 30.0
 """Of the values of all root features; those that are not exact by then are bounds."""
 ALL_THRESHOLDS, FALLBACK_ENCODING = "raw", "QT-5"
 """What questions about trees of sums of columns work on, and what models of 0/1 columns need."""
-
-
-@functools.cache
-def _referee() -> FormulationInfo:
-    """The formulation that values every root feature, on numbers and on 0/1 columns."""
-    return next(i for i in list_formulations() if Capability.THRESHOLD_SEARCH in i.capabilities)
 
 
 def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
@@ -61,7 +48,7 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
 def on_all_thresholds(run: Run) -> bool:
     """Whether the run searched all thresholds of its columns, for that objective."""
-    return run.formulation == _referee().key
+    return run.formulation == FORMULATION
 
 
 def encoding_of(run: Run) -> str:
@@ -97,7 +84,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """
     settings, left = base_settings(run, data), left_out(run)
     return settings | {
-        "formulation": _referee().key,
+        "formulation": FORMULATION,
         "time_limit": REFERENCE_TIME_LIMIT,
         "params": {**settings["params"], "exact_root_values": True},
         "constraints": {n: value for n, value in run.constraints.items() if n not in left},
@@ -156,10 +143,10 @@ def _proof(run: Run) -> str:
 
 def able_for(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
     """Formulations that can express all constraints at the depth of a run, best first."""
-    able, referee = candidates(constraints, min(run.depth, MOST_DEPTH)), _referee()
-    if not set(constraints) <= referee.constraints:
+    able = candidates(constraints, min(run.depth, MOST_DEPTH))
+    if not set(constraints) <= get_formulation(FORMULATION).info.constraints:
         return able
-    return (*able, referee.key) if run.encoding.is_binary else (referee.key, *able)
+    return (*able, FORMULATION) if run.encoding.is_binary else (FORMULATION, *able)
 
 
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
