@@ -61,10 +61,7 @@ def count_figure(record: Alternatives, palette: Palette) -> go.Figure:
 
 def leaves_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the number of trees within the chosen distance by leaves."""
-    counts: dict[int, int] = {}
-    for loss, leaves, n in record.steps:
-        if loss <= record.tolerance + SAME:
-            counts[leaves] = counts.get(leaves, 0) + n
+    *_, counts = (trees for loss, trees in count_steps(record) if loss <= record.tolerance + SAME)
     figure = framed(palette, HEIGHT, False, {"title_text": "leaves", "dtick": 1}, COUNTED)
     figure.add_bar(
         x=list(counts),
