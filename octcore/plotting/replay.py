@@ -67,21 +67,6 @@ def replay_data(trace: Trace, encoding: Encoding, data: Dataset) -> tuple[Frame,
     return tuple(frames)
 
 
-def cut_counts(trace: Trace) -> dict[str, tuple[tuple[float, ...], tuple[int, ...]]]:
-    """Times and running totals of the cuts of every family."""
-    totals: dict[str, int] = {}
-    found: dict[str, tuple[list[float], list[int]]] = {}
-    for event in trace:
-        for family, number in dict(event.details.get("counts", {})).items():
-            if event.kind != "cuts" or not number:
-                continue
-            totals[family] = totals.get(family, 0) + int(number)
-            seconds, counts = found.setdefault(family, ([], []))
-            seconds.append(event.seconds)
-            counts.append(totals[family])
-    return {family: (tuple(s), tuple(c)) for family, (s, c) in found.items()}
-
-
 def counts_figure(
     counts: Mapping[str, tuple[tuple[float, ...], tuple[int, ...]]],
     palette: Palette,

@@ -1,17 +1,19 @@
 """One run as people read it: a report, a picture for notebooks, rules, one row explained."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from octcore.data.checks import BUCKETS
+from octcore.data.distinct import grouped
 from octcore.data.findings import count, percent, quote
 from octcore.data.serial import jsonable, versions
+from octcore.engines.events import Trace
 from octcore.errors import DataError
 from octcore.parameters import unknown_name
 from octcore.tree.export.code import DIALECTS, asked_columns, to_code
@@ -135,13 +137,21 @@ def run_log(run: "Run") -> str:
     return "\n".join([*lines, "", *([f"cuts {cuts}"] if cuts else []), run_report(run)]) + "\n"
 
 
+def cut_counts(trace: Trace) -> dict[str, tuple[tuple[float, ...], tuple[int, ...]]]:
+    """Times and running totals of the cuts of every family."""
+    added = grouped(
+        (family, (event.seconds, int(number)))
+        for event in trace
+        for family, number in event.details.get("counts", {}).items()
+        if event.kind == "cuts" and number
+    )
+    columns = {family: zip(*cuts, strict=True) for family, cuts in added.items()}
+    return {family: (s, tuple(accumulate(numbers))) for family, (s, numbers) in columns.items()}
+
+
 def cut_families(run: "Run") -> Mapping[str, int]:
     """Number of cuts of every family that were added during the solve."""
-    totals: Counter[str] = Counter()
-    for event in run.trace:
-        if event.kind == "cuts":
-            totals.update({k: int(v) for k, v in event.details.get("counts", {}).items() if v})
-    return totals
+    return {family: totals[-1] for family, (_, totals) in cut_counts(run.trace).items()}
 
 
 EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS, "pmml", "onnx")

@@ -17,6 +17,7 @@ from octcore.plotting.layout import curve, mark
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import CutPicture, Frame, replay_data
 from octcore.plotting.tree_view import tree_view_data
+from octcore.solving.report import cut_counts
 from octcore.solving.run import Run, SolvedRun
 
 SECONDS_PER_TREE = 1.5
@@ -197,7 +198,7 @@ def inside(run_id: str, run: SolvedRun) -> None:
     if has_moments:
         st.header("What was still open", anchor=False)
         st.fragment(thresholds.draw_moments)(run_id, run)
-    if replay.cut_counts(run.trace):
+    if cut_counts(run.trace):
         pictures = ()
         if not run.asked.has_task:  # else cuts speak of copies of the rows by answer
             make = partial(replay.cut_pictures, run.trace, run.encoding, run.train)
@@ -212,7 +213,7 @@ def inside(run_id: str, run: SolvedRun) -> None:
 
 
 def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None:
-    counts = replay.cut_counts(run.trace)
+    counts = cut_counts(run.trace)
     end = run.trace.events[-1].seconds
     title, key = f"Cuts with a picture, {len(pictures)} of them", session.widget_key("cut", run_id)
     place = inputs.moment(title, [replay.family_words(cut.family) for cut in pictures], key)

@@ -13,13 +13,13 @@ from octcore.plotting.replay import (
     CutPicture,
     alike_rows,
     counts_figure,
-    cut_counts,
     cut_pictures,
     cut_tree_figure,
     place_of,
     points_only,
     replay_data,
 )
+from octcore.solving.report import cut_counts
 from octcore.tree.tree import Tree
 from tests.unit.hostile import HOSTILE
 
