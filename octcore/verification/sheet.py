@@ -125,13 +125,9 @@ class Sheet:
         n_rows = int(number[-1]) + 1
         codes = self.codes[:, kept]
         order = number[self.order[kept[self.order]]].reshape(len(codes), n_rows)
-        if len(codes):
-            first, last = order[:, 0], order[:, -1]
-            every = np.arange(len(codes))
-            varies = codes[every, first] != codes[every, last]
-            codes, order = codes[varies], order[varies]
-        else:
-            varies = np.zeros(0, dtype=bool)
+        every = np.arange(len(codes))
+        varies = codes[every, order[:, 0]] != codes[every, order[:, -1]]
+        codes, order = codes[varies], order[varies]
         bits = self.bits[kept]
         size = bits.sum(axis=0)
         parts = (size > 0) & (size < n_rows)
