@@ -168,10 +168,10 @@ class Job:
         if wait:
             self._final.wait()
 
-    def kill(self) -> None:
+    def kill(self, reason: StopReason = StopReason.CANCELLED) -> None:
         """End the worker at once and keep what it has found."""
         with self._lock:
-            self._stop_reason = self._stop_reason or StopReason.CANCELLED
+            self._stop_reason = self._stop_reason or reason
         self._process.kill()
 
     def check(self) -> None:
@@ -180,9 +180,7 @@ class Job:
             return
         left = self.deadline - time.monotonic()
         if left < KILL_BEFORE_SECONDS:
-            with self._lock:
-                self._stop_reason = self._stop_reason or StopReason.TIME_LIMIT
-            self._process.kill()
+            self.kill(StopReason.TIME_LIMIT)
         elif left < ENDING_SECONDS:
             self.stop(reason=StopReason.TIME_LIMIT, polite=ENDING_SECONDS - KILL_BEFORE_SECONDS)
         elif self._process.is_lost:
