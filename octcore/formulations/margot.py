@@ -26,7 +26,7 @@ known shows to be enough.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,28 +47,18 @@ from octcore.search.margot.start import local_svm
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Tree, drop_pass_through, tree_from_planes
 
-PENALTIES: tuple[Parameter, ...] = (
-    FloatRange(
-        "C_upper",
-        100.0,
-        "Cₜ, t ∈ T′",
-        "Price of slack above the last branching level; small values let upper planes only route.",
-        low=0.0,
-        low_open=True,
-        high=1e9,
-        log=True,
-    ),
-    FloatRange(
-        "C_last",
-        1000.0,
-        "Cₜ, t ∈ T″",
-        "Price of slack on the last branching level, where the classes are decided.",
-        low=0.0,
-        low_open=True,
-        high=1e9,
-        log=True,
-    ),
+UPPER = FloatRange(
+    "C_upper",
+    100.0,
+    "Cₜ, t ∈ T′",
+    "Price of slack above the last branching level; small values let upper planes only route.",
+    low=0.0,
+    low_open=True,
+    high=1e9,
+    log=True,
 )
+WORDS = "Price of slack on the last branching level, where the classes are decided."
+LAST = replace(UPPER, name="C_last", default=1000.0, symbol="Cₜ, t ∈ T″", help=WORDS)
 BIG_M = FloatRange(
     "big_m",
     100.0,
@@ -115,7 +105,7 @@ def declare(variant: Variant, *extra: Parameter, **own: Any) -> None:
             "10.1016/j.cor.2023.106441",
         ),
         "split_kind": "oblique",
-        "hyperparameters": (*PENALTIES, *extra, EPSILON, BIG_M),
+        "hyperparameters": (UPPER, LAST, *extra, EPSILON, BIG_M),
         "constraints": frozenset({"class_weight"}),
         "capabilities": CAPABILITIES,
         "sense": Sense.MINIMISE,
