@@ -30,6 +30,7 @@ import pyomo.environ as pyo
 from octcore.formulations.base import STRONG_TREES, FormulationInfo, TeachingText, formulation
 from octcore.formulations.shared import constraint_kinds, root_values
 from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared import tree_model as equations
 from octcore.formulations.shared.tree_model import MergedRows, TreeSets, linear, merge_rows
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective, read_splits
 from octcore.numerics.linear import sparse_rows
@@ -207,9 +208,7 @@ class FlowOCT:
         def branch_or_label(_, m):
             return pyo.quicksum(b[m, f] for f in F) + pyo.quicksum(w[m, k] for k in K) == 1
 
-        @model.Constraint(sets.L, doc="(1.3) a terminal node predicts one class")
-        def terminal_label(_, m):
-            return pyo.quicksum(w[m, k] for k in K) == 1
+        equations.add_one_label(model, sets, w, doc="(1.3) a terminal node predicts one class")
 
         @model.Constraint(sets.B[1:] if F else [], doc="no split below a leaf")
         def split_below_split(_, m):
