@@ -421,7 +421,7 @@ class SVM1Model:
         A plane is the best one for the rows that the model sends to its sides: its own plane keeps
         them there only up to the solver's tolerance.
         """
-        sets = self.judge.sets
+        sets, depth = self.judge.sets, self.judge.problem.depth
         shape = len(sets.B), len(sets.columns)
         h = point.table(model.h_plus, *shape) - point.table(model.h_minus, *shape)
         g, groups = point.array(model.g), self.judge.space.groups
@@ -432,26 +432,20 @@ class SVM1Model:
             if groups and tests[b - 1].sum() > 0.5:
                 planes[b] = self._read_subset(model, point, b, int(tests[b - 1].argmax()))
                 continue
-            sides = [
-                np.flatnonzero(
-                    np.isin(leaf, topology.terminals_below(child, self.judge.problem.depth))
-                )
-                for child in topology.children(b)
-            ]
+            below = (topology.terminals_below(child, depth) for child in topology.children(b))
+            left, right = (np.flatnonzero(np.isin(leaf, ends)) for ends in below)
             weights = np.zeros(self.judge.problem.n_features)
             weights[sets.columns] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
             read = weights, float(-g[b - 1] - self.judge.distance)
-            planes[b] = self.judge.margin_plane(sides[0], sides[1]) or read
+            planes[b] = self.judge.margin_plane(left, right) or read
         return self.judge.tree(planes, sets.L)
 
     def _read_subset(
         self, model: Any, point: Point, b: int, group: int
     ) -> tuple[np.ndarray, float]:
-        keys = list(model.s)
-        values = point.array(model.s)
         columns = [
             self.judge.space.groups[g][v]
-            for (node, g, v), value in zip(keys, values, strict=True)
+            for (node, g, v), value in zip(model.s, point.array(model.s), strict=True)
             if node == b and g == group and value > 0.5
         ]
         return self.judge.space.subset_plane(columns)
