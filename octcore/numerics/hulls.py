@@ -214,12 +214,9 @@ class _HullModel:
         ones = identity(d)
         matrix = csr_matrix(vstack([hstack([ones, -ones]), csr_matrix((1, 2 * d))]))
         zero = np.zeros(d + 1)
-        self._highs = quiet_solver(
-            linear_program(
-                np.ones(2 * d), np.zeros(2 * d), np.full(2 * d, 1e3), matrix, zero, zero
-            ),
-            presolve="off",
-        )
+        columns = np.ones(2 * d), np.zeros(2 * d), np.full(2 * d, 1e3)
+        program = linear_program(*columns, matrix, zero, zero)
+        self._highs = quiet_solver(program, presolve="off")
         self._rows = np.arange(d + 1, dtype=np.int32)
 
     def add(self, vertex: FloatArray) -> None:

@@ -118,10 +118,7 @@ class _DualProgram:
         self.distance = distance
         n, p = X.shape
         self._factor = 1.0
-        self._inside = np.ones(n, dtype=bool)
-        if n > FIRST_ROWS:
-            self._inside[:] = False
-            self._inside[np.linspace(0, n - 1, FIRST_ROWS).astype(np.int64)] = True
+        self._inside = np.zeros(n, dtype=bool)
         self._rows = np.zeros(0, dtype=np.int64)
         self._places = np.zeros(0, dtype=np.int32)
         box = np.vstack([np.zeros((1, 2 * p)), np.hstack([np.eye(p), -np.eye(p)])])
@@ -130,7 +127,7 @@ class _DualProgram:
         program = linear_program(cost, np.zeros(2 * p), high, csr_matrix(box), -limits, limits)
         method = DUAL_SIMPLEX if distance is None else PRIMAL_SIMPLEX
         self._highs = quiet_solver(program, presolve="off", simplex_strategy=method)
-        self._add_rows(np.flatnonzero(self._inside))
+        self._add_rows(np.linspace(0, n - 1, min(n, FIRST_ROWS)).astype(np.int64))
 
     def plane(self, factor: float = 1.0) -> tuple[FloatArray, float] | None:
         """Best plane with the costs times a factor; None if there is none."""
@@ -166,15 +163,13 @@ class _DualProgram:
     def _bound_scores(self, h: FloatArray, g: float) -> bool:
         """Bound the scores that are too large; returns whether there are any."""
         most = self.prices.big_m / self.prices.margin
-        found = False
+        before = self._highs.getNumCol()
         for X in (self.X, self.others):
             scores = g - X @ h
             far = np.abs(scores) > most * (1 + LACKING)
-            if far.any():
-                found = True
-                signed = self._columns(X[far], -np.sign(scores[far]))
-                self._add(signed, np.full(len(signed), most), np.full(len(signed), np.inf))
-        return found
+            signed = self._columns(X[far], -np.sign(scores[far]))
+            self._add(signed, np.full(len(signed), most), np.full(len(signed), np.inf))
+        return self._highs.getNumCol() > before
 
     @staticmethod
     def _columns(X: FloatArray, sign: FloatArray) -> FloatArray:
