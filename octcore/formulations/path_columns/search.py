@@ -301,11 +301,9 @@ class ColumnsSearch:
                     yield self.columns.tree(trees[-1], chosen)
 
     def _first_subsets(self, ranked: list[int], size: int) -> Iterator[frozenset[int]]:
-        used: list[int] = []
         tree = self.unconstrained.tree
-        if tree is not None:
-            tested = {int(self.problem.groups[j]) for s in tree.splits.values() for j in s.features}
-            used = [raw for raw in ranked if raw in tested]
+        tested = set() if tree is None else {*self.problem.groups[[*tree.used_features]].tolist()}
+        used = [raw for raw in ranked if raw in tested]
         pool = used + [raw for raw in ranked if raw not in used]
         if self.problem.constraints.max_features is None:
             yield from self._without_pairs(frozenset(pool))
