@@ -200,10 +200,10 @@ class MMSVMTrees(TwoClassTrees):
             total += float(weights[here] @ self.node_cost(self.signs[here], scores))
             total += self.price("c3") * bool(split.weights)
         for leaf, label in tree.labels.items():
-            cost = self._leaf_cost(leaf, label, visited[leaf])
-            if cost is None:
-                return None
-            total += cost
+            is_last = topology.node_depth(leaf) == self.problem.depth
+            if is_last and (leaf % 2 == 1) != (label == self.positive):
+                return None  # a sign of the wrong side
+            total += float(weights[visited[leaf]] @ self._below_leaf(leaf, label, visited[leaf]))
         return total + norm
 
     def _is_allowed(self, tree: Tree, node: int, scores: np.ndarray) -> bool:
@@ -214,14 +214,11 @@ class MMSVMTrees(TwoClassTrees):
             return False
         return node in self.last or self.is_strip_empty(scores)
 
-    def _leaf_cost(self, leaf: int, label: int, here: np.ndarray) -> float | None:
-        """Cost of the nodes without planes below a leaf; None for a sign of the wrong side."""
+    def _below_leaf(self, leaf: int, label: int, here: np.ndarray) -> np.ndarray:
+        """Cost of every row at the nodes without planes below a leaf, before weights."""
         levels = self.problem.depth - topology.node_depth(leaf)
-        if levels == 0:
-            return 0.0 if (leaf % 2 == 1) == (label == self.positive) else None
         sign = 1.0 if label == self.positive else -1.0
-        cost = self.node_cost(self.signs[here], np.full(len(here), sign))
-        return levels * float(self.problem.weights[here] @ cost)
+        return levels * self.node_cost(self.signs[here], np.full(len(here), sign))
 
     def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: dict[int, int]) -> Tree:
         """Make the tree of planes; labels of leaves on the last level follow from their side."""
@@ -332,9 +329,7 @@ class MMSVMTrees(TwoClassTrees):
         for t, at in tree.node_rows(self.X[here], node).items():
             rows = here[at]
             if t in tree.labels:
-                levels = self.problem.depth - topology.node_depth(t)
-                sign = 1.0 if tree.labels[t] == self.positive else -1.0
-                cost[at] += levels * self.node_cost(self.signs[rows], np.full(len(rows), sign))
+                cost[at] += self._below_leaf(t, tree.labels[t], rows)
                 continue
             split = tree.splits[t]
             scores = split.project(self.X[rows]) + split.solved_offset
