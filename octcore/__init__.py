@@ -45,37 +45,28 @@ if TYPE_CHECKING:
 
     formulations = list_formulations
 
-_HOME = {
-    "ASK": "octcore.data.tasks",
-    "BinarizationPath": "octcore.selection.binarization",
-    "DataError": "octcore.errors",
-    "ModelFileError": "octcore.errors",
-    "NearOptimalTrees": "octcore.selection.near_optimal",
-    "OctError": "octcore.errors",
-    "OptimalTreeClassifier": "octcore.estimator.classifier",
-    "QuantileBuckets": "octcore.encoding.transformers",
-    "QuantileThresholds": "octcore.encoding.transformers",
-    "Run": "octcore.solving.run",
-    "SettingsError": "octcore.errors",
-    "Split": "octcore.tree.tree",
-    "TooLargeError": "octcore.errors",
-    "Tree": "octcore.tree.tree",
-    "binarization_path": "octcore.selection.binarization",
-    "class_versus_rest": "octcore.data.dataset",
-    "compare": "octcore.selection.fits",
-    "list_samples": "octcore.data.samples",
-    "load_model": "octcore.store.models",
-    "load_sample": "octcore.data.samples",
-    "near_optimal": "octcore.selection.near_optimal",
-    "penalty_path": "octcore.selection.penalty_path",
-    "read_csv": "octcore.data.reading",
-    "select_rows": "octcore.selection.selected_training",
-    "solve": "octcore.solving.solve",
-    "solve_one_vs_rest": "octcore.selection.one_vs_rest",
-    "solve_selected": "octcore.selection.selected_training",
-    "tune": "octcore.selection.tuning",
-    "verify": "octcore.verification",
+_NAMES = {
+    "data.dataset": "class_versus_rest",
+    "data.reading": "read_csv",
+    "data.samples": "list_samples load_sample",
+    "data.tasks": "ASK",
+    "encoding.transformers": "QuantileBuckets QuantileThresholds",
+    "errors": "DataError ModelFileError OctError SettingsError TooLargeError",
+    "estimator.classifier": "OptimalTreeClassifier",
+    "selection.binarization": "BinarizationPath binarization_path",
+    "selection.fits": "compare",
+    "selection.near_optimal": "NearOptimalTrees near_optimal",
+    "selection.one_vs_rest": "solve_one_vs_rest",
+    "selection.penalty_path": "penalty_path",
+    "selection.selected_training": "select_rows solve_selected",
+    "selection.tuning": "tune",
+    "solving.run": "Run",
+    "solving.solve": "solve",
+    "store.models": "load_model",
+    "tree.tree": "Split Tree",
+    "verification": "verify",
 }
+_HOME = {name: f"octcore.{home}" for home, names in _NAMES.items() for name in names.split()}
 """Where the public names are at home, but for the classes of the formulations."""
 
 
