@@ -253,10 +253,9 @@ def _certificate(run: Run) -> str:
 def settings_rows(run: Run) -> list[tuple[str, str]]:
     """Settings, data and size of the model of a run by name; what was not given is left out."""
     given = dict(run.settings)
-    nested = [dict(given.pop(name, None) or {}) for name in ("params", "constraints", "data")]
-    parts = zip(("", "", "data "), nested, strict=True)
-    rows = list(given.items())
-    rows += [(f"{part}{name}", value) for part, record in parts for name, value in record.items()]
+    params, limits, data = (given.pop(k, None) or {} for k in ("params", "constraints", "data"))
+    rows = [*given.items(), *params.items(), *limits.items()]
+    rows += [(f"data {name}", value) for name, value in data.items()]
     rows += [(f"model {name}", f"{value:,}") for name, value in run.model_size.items()]
     return [(name.replace("_", " "), str(value)) for name, value in rows if value is not None]
 
