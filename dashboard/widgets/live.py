@@ -149,14 +149,14 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "") -> None:
     until(lambda: jobs.task(key).is_final, part)
 
 
-def no_result(job: JobView, otherwise: str, forget: Callable[[], object] | None = None) -> None:
+def no_result(job: JobView, otherwise: str, question: tuple[str, str] | None = None) -> None:
     """Say why a job that has ended has no result; `otherwise` where it does not know.
 
-    `forget`: has the page ask for it anew; the reader decides whether.
+    `question`: what it answers, and about which run; the reader may have it asked anew.
     """
     st.warning(text.markdown(job.error.message if job.error else otherwise, 500))
-    if forget is not None and again(job.id):
-        forget()
+    if question is not None and again(job.id):
+        jobs.followers().pop(question, None)
         st.rerun()
 
 

@@ -147,8 +147,7 @@ def _none(
         if view is None or not view.is_final:
             st.caption(f"Searching the best tree {text.markdown(words, 200)} …")
         elif (run := view.solved) is None or run.objective is None:
-            forget = partial(jobs.followers().pop, (question, run_id), None)
-            live.no_result(view, "No such tree was found in the time.", forget)
+            live.no_result(view, "No such tree was found in the time.", (question, run_id))
         else:
             loss = record.optimum - run.objective
             below = loss_words(max(loss, 0.0), settings)

@@ -1,7 +1,6 @@
 """A what-if: its conditions, root values, the price, and both trees with their differences."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -153,8 +152,7 @@ def _values(run_id: str, run: SolvedRun) -> None:
             icon=":material/filter_alt_off:",
         )
     elif not values:
-        forget = partial(jobs.followers().pop, ("reference", run_id), None)
-        live.no_result(reference, "No value was proven in the time.", forget)
+        live.no_result(reference, "No value was proven in the time.", ("reference", run_id))
         return
     else:
         _root_values(reference, run, values)
@@ -215,8 +213,6 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         return
     what, after = _counts_from(run, answer), answer.solved
     base = _follower(what, run_id) if what else None
-    # That of the root values has its own way to try again, below.
-    forget = partial(jobs.followers().pop, (what, run_id), None)
     before = base.solved if base is not None and base.is_final else None if what else run
     if answer.run is not None and answer.run.status == "infeasible":
         words = f"No tree of depth {answer.run.depth} can keep to these conditions; this is proven."
@@ -230,7 +226,8 @@ def _answer(run_id: str, run: SolvedRun) -> None:
         if base is None:
             st.warning(words)
         else:
-            live.no_result(base, words, forget if what == "base" else None)
+            # That of the root values has its own way to try again, below.
+            live.no_result(base, words, (what, run_id) if what == "base" else None)
         return
     given = Asked.of(answer.settings).constraints
     changed = {name: value for name, value in given.items() if value != run.constraints.get(name)}
@@ -241,7 +238,7 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
     words = "Search the tree without the condition again"
     if what == "base" and not before.is_proven and live.again(what, run_id, label=words):
-        forget()
+        jobs.followers().pop((what, run_id), None)
         st.rerun()
     _trees(run_id, before, after, answer.id)
 
