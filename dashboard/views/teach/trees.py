@@ -19,18 +19,13 @@ from dashboard.views.teach import bar as lesson_bar
 from dashboard.widgets import chart, inputs, live, run_summary, thresholds
 from dashboard.widgets.drawing_board import show_guess
 from octcore.data.dataset import Dataset
-from octcore.formulations.base import (
-    baseline,
-    get_formulation,
-    list_formulations,
-    of_common_objective,
-)
+from octcore.formulations.base import baseline, get_formulation, of_common_objective
 from octcore.plotting import text
 from octcore.plotting.layout import BREAK, curve
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_plot import plane_figure
-from octcore.program import Capability
 from octcore.selection.alternatives import Alternatives
+from octcore.selection.near_optimal import FORMULATION as EXACT
 from octcore.solving.run import Run, SolvedRun
 from octcore.verification.certificates.proof import ExcludedCuts
 
@@ -172,8 +167,10 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int = lesson_bar.P
 
 def no_tree(lesson: Lesson, key: str, view: JobView) -> None:
     """Say why a tree did not grow, and offer to try once more."""
-    forget = partial(session.state().lesson_runs.pop, lessons.run_key(lesson, key), None)
-    live.no_result(view, "This ended without a tree.", forget)
+    live.no_result(view, "This ended without a tree.")
+    if live.again(view.id):
+        session.state().lesson_runs.pop(lessons.run_key(lesson, key), None)
+        st.rerun()
 
 
 def _band_words(run: SolvedRun) -> None:
@@ -343,8 +340,7 @@ def proof(lesson: Lesson) -> None:
     data = inputs.tried(lambda: lessons.lesson_data(lesson))
     if data is None:
         return
-    exact = next(i for i in list_formulations() if Capability.THRESHOLD_SEARCH in i.capabilities)
-    settings = {**lessons.solve_settings(lesson, exact.key), "test_size": 0.0}
+    settings = {**lessons.solve_settings(lesson, EXACT), "test_size": 0.0}
     question = (PROOF_TASK, cached.data_token(data), data, settings, PROOF_SECONDS)
     live.answer(*question, draw=partial(_steps, lesson, data), doing="Searching the proof")
 
