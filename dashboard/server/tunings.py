@@ -1,6 +1,5 @@
 """Model selection as the pages see it: values to try, how much work that is, and what came out."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,8 +75,7 @@ def work_of(plan: Plan, data: Dataset) -> Work:
 
     Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
-    expand_grid(plan.grid)
-    candidates = math.prod(map(len, plan.grid.values()))
+    candidates = len(expand_grid(plan.grid))
     if candidates > MOST_CANDIDATES:
         words = f"These values make {candidates} candidates; take at most {MOST_CANDIDATES}."
         raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")

@@ -92,7 +92,7 @@ DATES = "DATE_COLUMN"
 
 def draw() -> None:
     """Draw the table of columns."""
-    data, table = session.dataset(), _table()
+    data, table = session.dataset(), _in_use(session.table(), session.choice())
     if changes := _column_changes(table) or _order_changes(table):
         inputs.change_data(**changes)
     for reason, number in data.source.rows_dropped:
@@ -166,10 +166,6 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
     return {}
 
 
-def _table() -> RawTable:
-    return _in_use(session.table(), session.choice())
-
-
 # Kept, since what was typed is known by the columns themselves.
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={RawTable: lambda t: t.sha256})
 def _in_use(table: RawTable, choice: DataChoice) -> RawTable:
@@ -179,7 +175,8 @@ def _in_use(table: RawTable, choice: DataChoice) -> RawTable:
 
 def column_table() -> pd.DataFrame:
     """One row for every column that could be a feature."""
-    choice, data, table = session.choice(), session.dataset(), _table()
+    choice, data = session.choice(), session.dataset()
+    table = _in_use(session.table(), choice)
     used = {column.name: column for column in data.columns}
     typed = typed_once(table, {n: kind for n, kind in choice.kinds.items() if kind != DATE})
     rows = []
