@@ -546,8 +546,5 @@ class Variant:
     @property
     def claims(self) -> tuple[str, ...]:
         """What the certificate must say about the way it was solved."""
-        if self.kind == "user":
-            return (
-                "cuts were added in rounds at the root; inside the tree the big-M rows stand alone",
-            )
-        return ()
+        words = "cuts were added in rounds at the root; inside the tree the big-M rows stand alone"
+        return (words,) if self.kind == "user" else ()

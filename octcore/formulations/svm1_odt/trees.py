@@ -126,12 +126,10 @@ class SVM1Trees:
     @property
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
-        claims = [
-            f"scores of all rows lie within {self.prices.big_m:g}, weights within {WEIGHT_BOX:g}"
-        ]
-        if self.prices.right:
-            claims.append(f"right-goers keep a distance of {self.prices.right:g} from the plane")
-        return tuple(claims)
+        prices = self.prices
+        within = f"scores of all rows lie within {prices.big_m:g}, weights within {WEIGHT_BOX:g}"
+        apart = f"right-goers keep a distance of {prices.right:g} from the plane"
+        return (within, apart) if prices.right else (within,)
 
     @property
     def strip(self) -> float:
@@ -190,9 +188,8 @@ class SVM1Trees:
         visited = tree.node_rows(problem.X)
         total = float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
         for node, split in tree.splits.items():
-            cost = 0.0
-            if not self.space.is_subset(split):
-                cost = self._plane_cost(split, visited[node])
+            is_subset = self.space.is_subset(split)
+            cost = 0.0 if is_subset else self._plane_cost(split, visited[node])
             if cost is None:
                 return None
             total += cost
@@ -209,9 +206,8 @@ class SVM1Trees:
             return None
         if max((abs(value) for _, value in split.weights), default=0.0) > WEIGHT_BOX:
             return None
-        if (here[~right] < -SCORE_TOLERANCE).any():
-            return None
-        if (here[right] > SCORE_TOLERANCE - prices.right).any():
+        near = here[right] > SCORE_TOLERANCE - prices.right
+        if near.any() or (here[~right] < -SCORE_TOLERANCE).any():
             return None
         margin = np.where(right, -here, here)
         missing = np.maximum(0.0, prices.margin - margin) @ self.problem.weights[passing]
@@ -342,9 +338,8 @@ class SVM1Trees:
         columns = self.space.columns
         X, weights = self.sets.rows.X[:, columns], self.sets.rows.weights
         others = np.setdiff1d(np.arange(len(X)), np.concatenate([left, right]))
-        found = margin_plane(
-            X[left], X[right], (weights[left], weights[right]), X[others], self.prices
-        )
+        sides = X[left], X[right], (weights[left], weights[right])
+        found = margin_plane(*sides, X[others], self.prices)
         if found is None:
             return None
         dense = np.zeros(self.problem.n_features)
