@@ -184,11 +184,8 @@ def list_suites() -> dict[str, Suite]:
     """All suites by key."""
     import octcore.bench.suites as package
 
-    found = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        suite = importlib.import_module(f"{package.__name__}.{module.name}").SUITE
-        found[suite.key] = suite
-    return found
+    modules = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    return {suite.key: suite for suite in (importlib.import_module(m.name).SUITE for m in modules)}
 
 
 def get_suite(key: str) -> Suite:

@@ -90,13 +90,9 @@ def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Insta
     known = {_case(row): row for row in rows}
     penalties = sorted({float(row["lambda"]) for row in rows}) if study == PENALTIES else [0.01]
     depths = (3, 4) if study == PENALTIES else (5,)
-    cases = [
-        (*names, depth, penalty)
-        for names, depth, penalty in itertools.product(encoded_sets(), depths, penalties)
-    ]
-    return [
-        _instance(folder, case, key, {}, known.get(case)) for case in cases for key in formulations
-    ]
+    every = itertools.product(encoded_sets(), depths, penalties, formulations)
+    cases = (((*names, depth, penalty), key) for names, depth, penalty, key in every)
+    return [_instance(folder, case, key, {}, known.get(case)) for case, key in cases]
 
 
 SUITE = Suite(
