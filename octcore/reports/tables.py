@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 
@@ -10,12 +9,6 @@ from octcore.data.serial import versions
 from octcore.formulations.base import Reference, get_formulation
 from octcore.solving.report import cut_families
 from octcore.solving.run import COST_FIELDS, Run
-
-
-def _with_task(name: str, run: Run) -> float | None:
-    """A score where answers have costs; elsewhere the accuracy says it."""
-    return getattr(run, name) if run.asked.has_task else None
-
 
 COLUMNS = {
     "formulation": lambda run: run.formulation,
@@ -27,7 +20,10 @@ COLUMNS = {
     "root_bound": lambda run: run.root_bound,
     "accuracy": lambda run: run.accuracy,
     "test_accuracy": lambda run: run.test_accuracy,
-    **{name: partial(_with_task, name) for name in COST_FIELDS},
+    **{  # where answers have costs; elsewhere the accuracy says it
+        name: lambda run, name=name: getattr(run, name) if run.asked.has_task else None
+        for name in COST_FIELDS
+    },
     "leaves": lambda run: None if run.tree is None else run.tree.n_leaves,
     "features": lambda run: run.tree and len(run.encoding.tested(run.tree.used_features)),
     "seconds": lambda run: round(run.timings["total"], 3),
