@@ -376,10 +376,6 @@ def _is_optimal(stated: Stated) -> bool:
     return stated.run.status == "optimal"
 
 
-def _on_these_columns(stated: Stated, key: str) -> bool:
-    return _is_optimal(stated) and stated.run.encoding.key == key
-
-
 def _on_all_thresholds(stated: Stated, depth: str, limited: str | None) -> bool:
     """Whether encoded columns tell apart whatever a raw column tells apart."""
     complete = _is_optimal(stated) and stated.run.encoding.key in ALL_THRESHOLDS
@@ -490,7 +486,9 @@ def _always(stated: Stated, *groups: str) -> bool:
 
 _READ = r"(the double [-+.e\d]+|\d+(?:/[1-9]\d*)?)"
 COMMON: Mapping[str, Holds] = {
-    r"optimal among trees on the (\S+) features, not among all thresholds": _on_these_columns,
+    r"optimal among trees on the (\S+) features, not among all thresholds": (
+        lambda stated, key: _is_optimal(stated) and stated.run.encoding.key == key
+    ),
     r"optimal among all axis-parallel trees of depth (\d+) on these rows( that keep the side "
     r"constraints)?": _on_all_thresholds,
     r"closed to a relative gap of (\S+)": lambda stated, gap: float(gap) == stated.known.closed,
