@@ -138,8 +138,7 @@ def task(key: str, draw: Callable[[JobView], None], doing: str = "") -> None:
     def part() -> None:
         job = jobs.task(key)
         if not job.is_final and doing:
-            words = f"{doing}: {text.markdown(job.words, 200)}"
-            st.info(words, icon=":material/hourglass_top:")
+            st.info(f"{doing}: {text.markdown(job.words, 200)}", icon=":material/hourglass_top:")
             stop(job)
         if job.message:
             st.warning(text.markdown(job.message, 400), icon=":material/error:")
