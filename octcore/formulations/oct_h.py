@@ -512,12 +512,10 @@ class OCTHModel:
         b, d = point.array(model.b), point.array(model.d)
         planes = {}
         for m in sets.B:
+            is_split = d[m - 1] > 0.5  # without weights too: it then sends all rows to one side
             weights = np.zeros(problem.n_features)
-            weights[sets.columns] = np.where(s[m - 1] > 0.5, a[m - 1], 0.0)
-            if d[m - 1] > 0.5:  # without weights too: such a plane sends all rows to one side
-                planes[m] = (weights, float(-b[m - 1] + self.mu / 2))
-            else:
-                planes[m] = (np.zeros(problem.n_features), 1.0)
+            weights[sets.columns] = np.where(is_split & (s[m - 1] > 0.5), a[m - 1], 0.0)
+            planes[m] = weights, float(-b[m - 1] + self.mu / 2) if is_split else 1.0
         return self.judge.tree(planes, sets.L)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
