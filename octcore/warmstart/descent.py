@@ -83,8 +83,7 @@ class Descent:
         found = []
         for k in range(size):
             tree = PlaneTree.empty(self.depth, X.shape[1])
-            for node in range(1, nodes + 1):
-                tree.set(node, weights[:, k, node - 1], float(offsets[k, node - 1]))
+            tree.weights[1 : nodes + 1], tree.offsets[1 : nodes + 1] = weights[:, k].T, offsets[k]
             found.append(tree)
         return found
 
