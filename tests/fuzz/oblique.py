@@ -173,10 +173,12 @@ class Judged:
 
     @property
     def slack(self) -> float:
-        """Rounding of the referee and of a tree's value."""
-        scale = 1e-6 * max(abs(self.optimum), 1e-3)
+        """Rounding of the referee and of a tree's value, and the share that a certificate states."""
+        scale, total = 1e-6 * max(abs(self.optimum), 1e-3), float(self.case.row_weights.sum())
         if self.case.key == "svm1-odt":
-            scale += 2e-6 * self.case.params["alpha1"] * float(self.case.row_weights.sum())
+            scale += 2e-6 * self.case.params["alpha1"] * total
+        if self.case.key == "s-oct":
+            scale += 1e-6 * (1.0 if self.case.params["alpha"] else total)
         return scale
 
     @property
