@@ -173,7 +173,7 @@ class Judged:
 
     @property
     def slack(self) -> float:
-        """Rounding of the referee and of a tree's value, and the share that a certificate states."""
+        """Rounding of the referee and of a tree's value, and what a certificate grants."""
         scale, total = 1e-6 * max(abs(self.optimum), 1e-3), float(self.case.row_weights.sum())
         if self.case.key == "svm1-odt":
             scale += 2e-6 * self.case.params["alpha1"] * total
