@@ -38,6 +38,7 @@ CONFLICT_CLAIM = (
     "price of splits cost at least allows no better objective"
 )
 EARLY = frozenset({StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.CANCELLED})
+SAME_NUMBER = 1e-14  # relative distance that is rounding of a sum over rows alone
 FALLBACK_SECONDS = 1.0  # after the end; who asks a worker to stop waits for two
 AGAIN_SECONDS = 3.0
 """An interrupt so soon after another one means the whole program, such as a loop of solves."""
@@ -240,15 +241,17 @@ def _refuse_too_large(program: Program, prepared: Prepared) -> None:
 def _offer_starts(attempt: Attempt, prepared: Prepared) -> None:
     """Evaluate the formulation's own starts until one is worth the bound that is known beforehand.
 
-    The single leaf comes first and always.
+    The single leaf comes first and always.  What a proof takes for equal would leave better starts
+    out where weights lie many decades apart.
     """
     attempt.offer(prepared.problem.majority_leaf, "warm start")
     if prepared.settings.warm_start == "none" or attempt.cancel():
         return
-    patience = attempt.patience
+    patience, bound = attempt.patience, attempt.program.bound
     for source, tree in attempt.program.starts(patience):
         attempt.offer(tree, source)
-        if patience() or attempt.recorder.is_closed:
+        gap = relative_gap(attempt.recorder.state.incumbent, bound)
+        if patience() or (gap is not None and gap <= SAME_NUMBER):
             return
 
 

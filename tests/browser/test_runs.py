@@ -83,6 +83,7 @@ def test_a_tick_stays_with_its_run_when_another_run_comes(visit, app_folder):
     box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
     x, y = box["x"] + 17, box["y"] + HEADER + ROW + ROW // 2
     watched.until(page.get_by_role("heading", name="older"), lambda: page.mouse.click(x, y))
+    watched.settle()  # until then the buttons of both runs stand there
     add("newest")
     page.get_by_role("button", name="Rename").click()
     page.get_by_role("textbox", name="New name").fill("old one")
