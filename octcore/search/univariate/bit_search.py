@@ -12,6 +12,7 @@ from octcore.search.univariate.bit_table import make_bits
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.literal_node import LiteralNode, SearchState
 from octcore.search.univariate.literals import Terms
+from octcore.search.univariate.lookahead import Look, deeper_trees
 from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import Leaf, PathTree, count_leaves
@@ -54,12 +55,16 @@ class BitSearch:
             yield self.known
 
     def _node(
-        self, state: SearchState, depth: int, shallow: LiteralNode | None = None
+        self,
+        state: SearchState,
+        depth: int,
+        shallow: LiteralNode | None = None,
+        subset: np.ndarray | None = None,
     ) -> LiteralNode:
-        """The root of the search."""
-        subset = np.arange(len(self.bits.rows.block))
-        node = LiteralNode(state, subset, depth, shallow, self.inquiry.question.leaf_limit)
-        if self.inquiry.is_forced:
+        """The node of some rows, by default of all, the root of the search."""
+        rows = np.arange(len(self.bits.rows.block)) if subset is None else subset
+        node = LiteralNode(state, rows, depth, shallow, self.inquiry.question.leaf_limit)
+        if self.inquiry.is_forced and subset is None:
             node.restrict_root(np.flatnonzero(self.inquiry.roots[self.bits.column]))
         return node
 
@@ -67,13 +72,16 @@ class BitSearch:
         """One D2S up to depth two; from three on each depth gives bounds and trees to the next."""
         depth, node = self.inquiry.question.depth, None
         n_features, n_rows = self.bits.rows.columns.shape
+        is_large = n_rows * n_features**2 > _LARGE
         for current in range(1, depth + 1):
+            if current == 4 < depth and is_large:
+                yield from self._first_trees()
             # A root of depth two knows nothing of the literals below it.
             shallow, last = node if current > 3 else None, current == depth
             node = self._node(self.state, current, shallow)
             yield self._take_over(node, last)
             # A bound that falls in steps is worth its time where the search lasts.
-            stepwise = node.keeps_children if current > 4 else n_rows * n_features**2 > _LARGE
+            stepwise = node.keeps_children if current > 4 else is_large
             steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
             work, passes = self.known.work, _PIECE // (n_rows * n_features**2)
             if current > 4 and self.state.shares_subsets:
@@ -94,6 +102,26 @@ class BitSearch:
             yield self._take_over(node, last)
             if self.inquiry.stop[0]:
                 return
+
+    def _first_trees(self) -> Iterator[State]:
+        """Good trees of full depth, each better than the one before."""
+        question = self.inquiry.question
+        for cost, tree in deeper_trees(self._look, None, question.depth, 2**question.depth):
+            if tree is not None and not self.inquiry.stop[0]:
+                self._offer(cost, tree)
+                yield self.known
+
+    def _look(self, subset: np.ndarray | None, depth: int, leaves: int) -> Look:
+        """The best tree of three levels; then columns by the best ones of two below them."""
+        node, terms = self._node(self.state, min(3, depth), None, subset), self.state.terms
+        node.search()
+        cost, upper = float(node.best[0]), node.feature_upper[:, 0]
+        order = np.argsort(upper, kind="stable").tolist()
+        # Nothing costs less than two leaves without errors.
+        if depth <= 3 or cost <= 2 * terms.penalty + terms.slack or terms.stop[0]:
+            order = []
+        sides = ((f, node.literal_rows(2 * f), node.literal_rows(2 * f + 1)) for f in order)
+        return Look(cost, node.tree, (split for split in sides if upper[split[0]] < INFINITE))
 
     def _take_over(self, node: LiteralNode, last: bool) -> State:
         """Take over a better tree, and the bounds of a node of full depth."""

@@ -24,6 +24,7 @@ from octcore.numerics import kernels
 from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
 from octcore.search.univariate.lane_rows import Rows, restrict
+from octcore.search.univariate.lookahead import Look, deeper_trees
 from octcore.search.univariate.node import Node, open_node, search
 from octcore.search.univariate.question import Moment, State
 from octcore.search.univariate.table import Inquiry, Table
@@ -45,6 +46,13 @@ MOST_MOMENTS, MOST_COLUMNS = 48, 12
 MOST_SPANS = 24  # spans of a column at a moment; of more than these the closest ones become one
 
 
+def parted(rows: Rows, column: int, rank: int) -> tuple[Rows, Rows]:
+    """The rows left and right of a threshold."""
+    left = (rows.rank[column] <= rank).view(np.uint8)
+    n_left = int(left.sum())
+    return restrict(rows, left, n_left), restrict(rows, 1 - left, len(left) - n_left)
+
+
 @dataclass(frozen=True)
 class FirstTree:
     """Finds the first of the best trees, and the tree of a plan, by the kernels of the search."""
@@ -64,10 +72,10 @@ class FirstTree:
         `node`, `cost`: a finished search of three levels, and what it found.
         """
         if cost == INFINITE:
-            cost = self._two(rows, min(4, 2**depth), roots, is_free)[0]
+            cost = self.two(rows, min(4, 2**depth), roots, is_free)[0]
         most = cost + self.terms.slack
         for leaves in (1, 2, 3, 4)[: 2**depth]:
-            found, plan, score = self._two(rows, leaves, roots, is_free, cost)
+            found, plan, score = self.two(rows, leaves, roots, is_free, cost)
             if found > most:
                 continue
             if leaves < 3:
@@ -84,13 +92,11 @@ class FirstTree:
         if root is None:
             return None
         (column, rank), sides, every = root, [], np.ones(len(rows.sequence), np.uint8)
-        is_left = rows.rank[column] <= rank
-        for keep in (is_left, ~is_left):
-            part = restrict(rows, keep.view(np.uint8), int(keep.sum()))
+        for part in parted(rows, column, rank):
             sides.append(self.tree(part, depth - 1, every, True))
         return None if None in sides else Branch(int(self.first[column]) + rank, *sides)
 
-    def _two(
+    def two(
         self, rows: Rows, leaves: int, roots: np.ndarray, is_free: bool, cost: float = INFINITE
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Two levels at most, of a cost at most: least cost, plan, lower bounds by root column."""
@@ -110,7 +116,7 @@ class FirstTree:
         most = cost + self.terms.slack
         for column in np.flatnonzero(score <= most).tolist():
             only = (np.arange(len(score)) == column).astype(np.uint8)
-            if depth == 2 and self._two(rows, leaves, only, False, cost)[0] > most:
+            if depth == 2 and self.two(rows, leaves, only, False, cost)[0] > most:
                 continue
             ways = np.flatnonzero(node.column == column).tolist()
             ranks = [self._rank(rows, node, depth, way, cost) for way in ways]
@@ -150,7 +156,7 @@ class FirstTree:
         split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
         if split[0] < 0 and leaves > 1:
             every = np.ones(len(rows.sequence), np.uint8)
-            split = self._two(rows, 2, every, True)[1][1].tolist()
+            split = self.two(rows, 2, every, True)[1][1].tolist()
         if split[0] < 0:
             return Leaf(int(np.bincount(rows.y, rows.weight).argmax()))
         column, rank, *shares = split
@@ -252,14 +258,50 @@ class LaneSearch:
                 known.reached[self.plan[1, 0]] = self.best
         return self._now()
 
+    def _first_trees(self) -> Iterator[State]:
+        """Good trees of full depth, each better than the one before."""
+        known, slack = self.known, self.inquiry.slack
+        for cost, tree in deeper_trees(self._look, self.rows, self.depth, self.leaves):
+            if tree is not None and cost < self.best - slack and not self.inquiry.stop[0]:
+                self.best = known.best = cost
+                known.tree = tree
+                assert isinstance(tree, Branch), "a leaf is among the trees of two levels"
+                self.plan[1, :2] = [of[tree.feature] for of in self.inquiry.table.column_and_rank]
+                yield known
+
+    def _look(self, rows: Rows, depth: int, leaves: int) -> Look:
+        """The best tree of two levels, and its split; then other columns with their best one."""
+        first, terms, leaves = self.first_tree, self.terms, min(leaves, 4, 2**depth)
+        is_top = rows is self.rows
+        roots = self.roots if is_top else np.ones_like(self.roots)
+        cost, plan, score = first.two(rows, leaves, roots, self.is_free or not is_top)
+        tree = partial(first.planned, rows, leaves, plan)
+        # Trees of three leaves have two levels, and nothing costs less than two without errors.
+        if depth <= 2 or leaves < 4 or cost <= 2 * terms.price + terms.slack or terms.stop[0]:
+            return Look(cost, tree)
+
+        def splits() -> Iterator[tuple[int, Rows, Rows]]:
+            columns = np.arange(len(score))
+            for g in np.lexsort((score, columns != plan[1, 0])).tolist():
+                split = plan[1].tolist()
+                if g != split[0]:
+                    split = first.two(rows, leaves, roots * (columns == g), False)[1][1].tolist()
+                if split[0] == g:
+                    yield int(first.first[g]) + split[1], *parted(rows, g, split[1])
+
+        return Look(cost, tree, splits())
+
     def _deep(self) -> Iterator[State]:
         """Search the root of full depth."""
         inquiry, known = self.inquiry, self.known
+        is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
+        if is_large and self.depth > 3:  # roots of three levels are solved as quickly
+            yield from self._first_trees()
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
         node.bound[~inquiry.roots[node.column]] = INFINITE  # no tree has them at its root
         self.node, self.moments = node, (moments := Moments(inquiry, node))
         moments.add(self.best, self.plan)
-        alone = FIRST_STEPS if self.work[1] >= LARGE_WORK[min(4, self.depth)] else np.inf
+        alone = FIRST_STEPS if is_large else np.inf
         while not inquiry.stop[0]:
             steps = int(min(self.steps, alone))
             going = self._piece(node, steps) if steps else self._round(node)
