@@ -344,9 +344,8 @@ class _Node:
         return self._solved(target, np.array([j]), np.array([sum(costs)]))
 
     def _side(self, parts: list[Sheet], side: int, reach: float, relaxed: bool) -> float:
-        is_relaxed = relaxed or self.task.least == 1
-        depth, leaves = self.depths[side], self.shares[side]
-        return least_cost(self.task, parts[side], depth, leaves, reach, is_relaxed)
+        own = self.depths[side], self.shares[side]
+        return least_cost(self.task, parts[side], *own, reach, relaxed or self.task.least == 1)
 
 
 def swept(low: list[Array], chain: Array, passed: Array, most: float) -> list[Array]:
