@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, groupby, pairwise
 from typing import Any
@@ -125,13 +125,16 @@ class _Raw:
         return [EncodedColumn(self.name, "level", level=level) for level in levels]
 
 
-def fit_encoding(key: str, data: Dataset | Table, few: int = FEW_NUMBERS) -> Encoding:
+def fit_encoding(
+    key: str, data: Dataset | Table, few: int = FEW_NUMBERS, times: np.ndarray | None = None
+) -> Encoding:
     """Fit an encoding on training rows; columns that are constant there are left out.
 
     `key`: ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``raw``, ``scaled`` or ``none``.
     `data`: the training rows; frames typed as in a `Dataset`.
     `few`: under ``QB-q`` and ``QT-q``, up to so many distinct numbers a column has a threshold
     between every two neighbours, whatever q; 0 for quantiles of every column, as published.
+    `times`: how often every row counts where numbers are cut at quantiles; once by default.
     Raises `SettingsError` for a wrong key, or columns that the encoding does not take.
     Raises `DataError` for missing values, or no rows.
     Raises `TooLargeError` if the encoded rows would not fit into memory.
@@ -144,22 +147,25 @@ def fit_encoding(key: str, data: Dataset | Table, few: int = FEW_NUMBERS) -> Enc
     if parsed.family == "class-change" and labels is None:
         message = "Encoding class-change needs classes; choose a target."
         raise SettingsError("NEEDS_CLASSES", message, "encoding")
-    varying = _varying(frame, columns, labels)
+    varying = _varying(frame, columns, labels, times if parsed.q else None)
     _refuse_unfit(parsed, varying)
     _refuse_too_large(parsed, varying, len(frame))
     findings = list(parsed.findings)
     encoded = _encode(parsed, varying, findings, few)
     if parsed.family in CUTS:
         encoded = _without_constants(parsed, encoded, varying, findings)
-    names = tuple(column.name for column in columns)
-    return Encoding(parsed.key, tuple(encoded), names, tuple(findings))
+    return Encoding(parsed.key, tuple(encoded), tuple(c.name for c in columns), tuple(findings))
 
 
-def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | None) -> list[_Raw]:
+def _varying(
+    frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | None, times: np.ndarray | None
+) -> list[_Raw]:
     """Raw columns with at least two distinct values; missing values are refused."""
     kept, values = [], raw_cells(frame, [column.name for column in columns])
     for column in columns:
         raw = _Raw(column, values[column.name], labels)
+        if times is not None and raw.is_number:
+            raw = replace(raw, cells=np.repeat(raw.cells, times))
         cells, what = raw.cells, "has no value; fill or leave out such rows first"
         are_numbers = cells.dtype.kind in NUMBER_KINDS
         varies = are_numbers and raw.ends[0] < raw.ends[1]  # not where one is missing

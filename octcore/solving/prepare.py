@@ -70,9 +70,7 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         raise SettingsError("WEIGHTS_WITH_TEST", message, "sample_weight")
     if sample_weight is not None:
         sample_weight = _checked_weights(sample_weight, train.n_samples)
-    has_quantiles = settings.encoding.startswith(("QB", "QT"))
-    fitted_on = _repeated(train, sample_weight) if has_quantiles else train
-    encoding = fit_encoding(settings.encoding, fitted_on)
+    encoding = fit_encoding(settings.encoding, train, times=_repeats(sample_weight))
     problem = make_problem(settings, train, encoding, sample_weight)
     spent = time.perf_counter() - start
     findings += encoding.findings
@@ -161,19 +159,15 @@ def problem_of(run: "Run", **other: Any) -> Problem:
     return make_problem(check_settings(**asked), train, run.encoding, run.sample_weight)
 
 
-def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
-    """Repeat rows of whole-number weight, so that quantiles see the weights as well.
+def _repeats(weights: np.ndarray | None) -> np.ndarray | None:
+    """How often rows count in quantiles: by whole-number weights up to `MOST_REPEATED_ROWS` in all.
 
-    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.  All
-    other encodings look at every row: those of weight 0 are scaled into [0, 1] as well, and count
-    in leaf sizes and recall.
+    Quantiles see no other weights.  All else looks at every row: those of weight 0 are scaled into
+    [0, 1] as well, have categories, and count in leaf sizes and recall.
     """
-    if sample_weight is None:
-        return train
-    weights = np.asarray(sample_weight, dtype=float)
-    if not (weights == np.round(weights)).all() or not 0 < weights.sum() <= MOST_REPEATED_ROWS:
-        return train
-    return train.subset(np.repeat(np.arange(train.n_samples), weights.astype(int)))
+    if weights is None or (weights % 1).any() or weights.sum() > MOST_REPEATED_ROWS:
+        return None
+    return weights.astype(int)
 
 
 def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:

@@ -205,7 +205,8 @@ class _Node:
         self._keep(np.arange(len(self.all[0])), np.zeros(len(self.all[0]), bool))
         solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
         n_sets = min(LANE_CELLS // (2 * CUTS_EACH * self._cells), MOST_SETS)
-        if max(self.depths) == 2 and self.relaxed and n_sets >= FEWEST_SETS:
+        is_free = self.relaxed and self.task.group is None  # both levels test the same columns
+        if max(self.depths) == 2 and is_free and n_sets >= FEWEST_SETS:
             solve = partial(self._solve_sets, n_sets)
         guard, begin, n_before = self.task.guard, self.task.guard.elapsed, 0
         while True:
@@ -343,9 +344,8 @@ class _Node:
         return self._solved(target, np.array([j]), np.array([sum(costs)]))
 
     def _side(self, parts: list[Sheet], side: int, reach: float, relaxed: bool) -> float:
-        is_relaxed = relaxed or self.task.least == 1
-        depth, leaves = self.depths[side], self.shares[side]
-        return least_cost(self.task, parts[side], depth, leaves, reach, is_relaxed)
+        own = self.depths[side], self.shares[side]
+        return least_cost(self.task, parts[side], *own, reach, relaxed or self.task.least == 1)
 
 
 def swept(low: list[Array], chain: Array, passed: Array, most: float) -> list[Array]:

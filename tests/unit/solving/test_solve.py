@@ -305,3 +305,14 @@ def test_rows_without_weight_have_no_share_that_is_right():
     tree = Tree({1: Split.on_feature(0, 1.5)}, {2: 0, 3: 1}, 1, 2)
     assert metrics.accuracy(tree, X, y, np.array([0.0, 0.0, 0.0, 2.0])) == 1.0
     assert math.isnan(metrics.accuracy(tree, X, y, np.zeros(4)))
+
+
+@pytest.mark.parametrize("kind", ["binary", "categorical"])
+@pytest.mark.parametrize("weight", [0.5, 1.0])  # whole-number weights count in quantiles
+def test_what_only_rows_without_weight_have_can_be_tested(kind: str, weight: float) -> None:
+    rows = b"a,b,t\n0,1,n\n0,0,y\n1,1,y\n1,1,n\n"
+    data = octcore.read_csv(rows, target="t", kinds={"a": "binary", "b": kind})
+    weights = weight * np.array([1, 0, 1, 1])
+    asked = {"root_feature": "b"}
+    run = octcore.solve(data, "path-search", constraints=asked, sample_weight=weights)
+    assert run.objective == pytest.approx(2 / 3 - 0.02)

@@ -87,3 +87,12 @@ def test_every_depth_leaf_size_and_leaf_limit(depth: int) -> None:
             assert (found is None) == (truth.optimum is None)
             if found is not None:
                 assert found == pytest.approx(truth.optimum, abs=truth.slack())
+
+
+def test_what_a_path_tested_above_is_not_tested_again_below() -> None:
+    columns = {"b": (0, 0, 0, 0, 1, 1, 1, 1), "x": (0, 1, 2, 3, 0, 1, 2, 3)}
+    case = Case(
+        "threshold-search", columns, (0, 1, 0, 1, 1, 0, 1, 0), 3, "raw",
+        {"leaf_penalty": 0.01}, {"feature_once_per_path": True},
+    )  # fmt: skip
+    assert derived(case) == pytest.approx(0.75 - 0.04)
