@@ -1,5 +1,6 @@
 """Model selection as the pages see it: values to try, how much work that is, and what came out."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -75,13 +76,13 @@ def work_of(plan: Plan, data: Dataset) -> Work:
 
     Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
-    candidates = len(expand_grid(plan.grid))
+    candidates = math.prod(map(len, plan.grid.values()))
     if candidates > MOST_CANDIDATES:
-        words = f"These values make {candidates} candidates; take at most {MOST_CANDIDATES}."
+        words = f"These values make {candidates:,} candidates; take at most {MOST_CANDIDATES}."
         raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")
     splits = get_protocol(plan.protocol).make(data.codes, plan.seed)
     folds = sum(len(split.inner) for split in splits)
-    return Work(candidates, folds, len(splits), plan.time_limit)
+    return Work(len(expand_grid(plan.grid)), folds, len(splits), plan.time_limit)
 
 
 def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:

@@ -86,9 +86,11 @@ def test_the_work_is_counted_as_the_library_does_it(iris):
     assert "about 6.5 s" in words
 
 
-def test_too_much_and_impossible_work_is_refused_in_words(iris):
-    with pytest.raises(SettingsError, match="500 candidates"):
-        work_of(Plan("path-search", {"leaf_penalty": tuple(i / 1000 for i in range(500))}), iris)
+def test_too_much_and_impossible_work_is_refused_in_words(iris, monkeypatch):
+    with monkeypatch.context() as patch:  # more than any memory holds are not even made
+        patch.setattr(tunings, "expand_grid", lambda grid: pytest.fail("expanded"))
+        with pytest.raises(SettingsError, match="1,000,000,000,000 candidates"):
+            work_of(Plan("path-search", {f"axis {k}": tuple(range(10)) for k in range(12)}), iris)
     with pytest.raises(SettingsError, match="smallest class has 50 rows"):
         work_of(Plan("path-search", GRID, protocol="60-fold"), iris)
 
