@@ -340,7 +340,10 @@ def finish_column(
         words = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
         raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
-    levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
+    known_texts = [texts[index] for index in used]
+    if kind == "ordinal":  # new rows may have what only rows that were left out had
+        known_texts += [text for text in texts if text != MISSING_LEVEL]
+    levels, findings = _ordered_levels(column, known_texts, kind, order)
     # 0501 beside 1.5 is the number 501 here, and so it is in new rows.
     taken = zip(column.raw.values, texts, strict=True)
     aliases = tuple((known | {v: t for v, t in taken if CODE.match(v) and v != t} | gone).items())
