@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
@@ -660,6 +661,18 @@ def test_columns_of_the_same_levels_part_rows_alike_where_questions_are_alike(ki
     kinds = {"x": kind, "twin": "ordinal:h<l<m" if kind == "ordinal" else kind}
     data = read_csv(table(lines, "x,twin,y"), target="y", kinds=kinds)
     assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is (kind == "categorical")
+
+
+def test_memory_is_still_freed_after_reading():
+    read_csv(table(["1,a", "2,b", "3,a"], "x,y"), target="y")
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_are_close_as_measured_by_the_end_that_is_farther_from_zero(sign):
+    values = [0.0, 1.0, 1e6, 1e6 + 0.5] * 3
+    lines = [f"{sign * value},{'ab'[i % 2]}" for i, value in enumerate(values)]
+    assert "BELOW_TOLERANCE" in codes(read_csv(table(lines, "x,y"), target="y"))
 
 
 def test_levels_of_rows_that_were_left_out_have_a_place_in_an_order():

@@ -44,6 +44,7 @@ def test_suggested_values_are_allowed_and_what_is_chosen_is_offered(key):
     info = get_formulation(key).info
     axes = {axis.name: axis for axis in axes_of(info)}
     assert set(first_axes(info)) <= set(axes)
+    assert "exact_root_values" not in axes  # changes no tree
     for name, axis in axes.items():
         options, first = suggested(axis, info)
         assert set(first) <= set(options)
