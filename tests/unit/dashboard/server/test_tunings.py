@@ -65,6 +65,7 @@ def test_a_declared_grid_may_name_words_and_switches():
         options, first = suggested(axes[name], info)
         assert set(first) <= set(options)
         assert values_of(axes[name], first) == values
+    assert suggested(axes["strict"], info)[0] == ("false", "true")
 
 
 def test_a_typed_value_that_is_not_allowed_is_refused_by_name():
