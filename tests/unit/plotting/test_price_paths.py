@@ -9,9 +9,10 @@ import pytest
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.price_paths import penalty_path_figure
+from octcore.plotting.price_paths import penalty_path_figure, refer_figure
 from octcore.plotting.rows_plot import class_bars, class_bars_figure
 from octcore.selection.penalty_path import PenaltyPath, penalty_path
+from octcore.selection.refer_path import ReferPoint
 from octcore.worker.client import WorkerPool
 
 
@@ -29,6 +30,17 @@ def test_record_and_figures_show_every_step(paths):
     assert figure.layout.xaxis.title.text == "leaves"
     assert tuple(figure.data[0].customdata[0][:2]) == ("QT-3", 1)
     assert figure.layout.yaxis.title.text == "accuracy"
+
+
+def test_shares_and_costs_of_asking_have_axes_of_their_own():
+    points = [ReferPoint(0.1, 0.6, 0.9, 0.2, 2, True), ReferPoint(0.2, 0.1, 0.8, 3.0, 2, False)]
+    drawn = {line.name: line for line in refer_figure(points, LIGHT).data}
+    assert {name: (line.y, line.yaxis) for name, line in drawn.items()} == {
+        "a person is asked": ((0.6, 0.1), "y"),
+        "accuracy of the others": ((0.9, 0.8), "y"),
+        "mean cost": ((0.2, 3.0), "y2"),
+    }
+    assert drawn["mean cost"].marker.symbol == ("diamond", "diamond-open")  # the second not proven
 
 
 def test_shares_of_weights_and_costs_are_not_called_shares_of_rows():
