@@ -340,8 +340,8 @@ def finish_column(
         words = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
         raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
-    # New rows may have what only rows that were left out had; it has a place in an order alone.
-    further = {*texts} - {MISSING_LEVEL} if kind == "ordinal" else set[str]()
+    # New rows may have what only rows that were left out had, which needs a place in an order.
+    further = {*texts} - {MISSING_LEVEL} if kind == "ordinal" and not order else set[str]()
     levels, findings = _ordered_levels(column, further.union(texts[i] for i in used), kind, order)
     # 0501 beside 1.5 is the number 501 here, and so it is in new rows.
     taken = zip(column.raw.values, texts, strict=True)

@@ -679,6 +679,9 @@ def test_levels_of_rows_that_were_left_out_have_a_place_in_an_order():
     lines = ["2 low,1,a", "3 mid,2,b", "10 high,3,a", "9 huge,,b", ",4,", "2 low,2,b"]
     data = read_csv(table(lines, "size,x,y"), target="y", kinds={"size": "ordinal"})
     assert data.column("size").levels == ("2 low", "3 mid", "9 huge", "10 high")
+    stated = {"size": "ordinal:2 low<10 high<3 mid"}  # need not name what is left out
+    data = read_csv(table(lines, "size,x,y"), target="y", kinds=stated)
+    assert data.column("size").levels == ("2 low", "10 high", "3 mid")
 
 
 def test_auto_gives_up_a_tenth_of_the_rows_at_most_and_then_columns():
