@@ -204,6 +204,9 @@ def test_held_out_rows_are_stratified_and_seeded() -> None:
     again = split_rows(IRIS, 0.2, 1)[1]
     assert again is not None
     assert (again.row_lines == test.row_lines).all()
+    one = split_rows(IRIS.subset([0, 1, 50, 51, 100]), 0.2, 1)[1]
+    assert one is not None
+    assert one.n_samples == 1
 
 
 def test_balanced_class_weights_change_the_accuracy_term() -> None:
