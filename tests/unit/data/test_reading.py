@@ -345,6 +345,12 @@ def test_large_integers_that_collapse_are_said():
     assert "PRECISION_LOST" in codes(read_csv(table(lines), target="y"))
 
 
+def test_a_decimal_comma_is_told_by_a_number_that_has_one():
+    lines = [f"{i};{'ab'[i % 2]}" if i < 9 else f"{i},5;{'ab'[i % 2]}" for i in range(20)]
+    (found,) = (f for f in read_csv(table(lines, "x;y"), target="y").findings if "x" == f.column)
+    assert (found.code, "“9,5”" in found.message) == ("DECIMAL_COMMA", True)
+
+
 def test_stray_text_among_numbers_counts_as_missing():
     lines = [f"{i}.5,{i % 7}.5,{'ab'[i % 2]}" for i in range(30)]
     lines[4] = "abc,1.5,a"
