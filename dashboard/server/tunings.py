@@ -1,6 +1,5 @@
 """Model selection as the pages see it: values to try, how much work that is, and what came out."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,7 +75,7 @@ def work_of(plan: Plan, data: Dataset) -> Work:
 
     Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
-    candidates = math.prod(map(len, plan.grid.values()))
+    candidates = np.prod([*map(len, plan.grid.values())], dtype=object)  # before they are made
     if candidates > MOST_CANDIDATES:
         words = f"These values make {candidates:,} candidates; take at most {MOST_CANDIDATES}."
         raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")
