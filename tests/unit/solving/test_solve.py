@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -285,6 +286,11 @@ def test_a_method_of_one_thread_says_so(key: str) -> None:
     run = octcore.solve(data, key, depth=2, threads=2, **limits, verify=False)
     said = any("uses 1 thread, not 2" in finding for finding in run.findings)
     assert said == (key in ONE_THREAD), run.findings
+
+
+def test_other_threads_solve_without_listening_to_interrupts() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(octcore.solve, IRIS, "cart", depth=1).result().tree is not None
 
 
 def test_nothing_is_said_of_one_thread_where_one_was_asked_for() -> None:
