@@ -58,7 +58,8 @@ def test_ranges_meet_at_the_breakpoints(paths):
     assert winners[0].high is None
     for smaller, larger in pairwise(winners):
         assert larger.high == pytest.approx(smaller.low)
-    assert "from" in winners[0].range_words
+    assert winners[0].range_words.endswith(f"from {winners[0].low:.4g}")
+    assert winners[-1].range_words.endswith(f"from 0 to {winners[-1].high:.4g}")
 
 
 def test_path_survives_its_plain_data(paths):
