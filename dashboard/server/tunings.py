@@ -75,13 +75,13 @@ def work_of(plan: Plan, data: Dataset) -> Work:
 
     Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
-    candidates = len(expand_grid(plan.grid))
+    candidates = np.prod([*map(len, plan.grid.values())], dtype=object)  # before they are made
     if candidates > MOST_CANDIDATES:
-        words = f"These values make {candidates} candidates; take at most {MOST_CANDIDATES}."
+        words = f"These values make {candidates:,} candidates; take at most {MOST_CANDIDATES}."
         raise SettingsError("TOO_MANY_CANDIDATES", words, "grid")
     splits = get_protocol(plan.protocol).make(data.codes, plan.seed)
     folds = sum(len(split.inner) for split in splits)
-    return Work(candidates, folds, len(splits), plan.time_limit)
+    return Work(len(expand_grid(plan.grid)), folds, len(splits), plan.time_limit)
 
 
 def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:

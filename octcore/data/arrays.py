@@ -310,7 +310,7 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
         texts = [as_text(cell) for cell in cells]
         read = parse(texts, column.number_format)
         for k, cell in enumerate(cells):
-            if isinstance(cell, Real) and not isinstance(cell, bool):
+            if isinstance(cell, Real | np.bool_):
                 read[k] = float(cell)  # 1.234 is not what a file writes so
         came, numbers = np.array(texts, dtype=object)[codes], read[codes]
     refuse_rounded(column.name, came, numbers, column.number_format)

@@ -340,7 +340,9 @@ def finish_column(
         words = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
         raise column_refused(column.name, "NOT_NUMERIC", words)
     texts = _level_texts(column)
-    levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
+    # New rows may have what only rows that were left out had, which needs a place in an order.
+    further = {*texts} - {MISSING_LEVEL} if kind == "ordinal" and not order else set[str]()
+    levels, findings = _ordered_levels(column, further.union(texts[i] for i in used), kind, order)
     # 0501 beside 1.5 is the number 501 here, and so it is in new rows.
     taken = zip(column.raw.values, texts, strict=True)
     aliases = tuple((known | {v: t for v, t in taken if CODE.match(v) and v != t} | gone).items())
@@ -364,10 +366,10 @@ def _level_texts(column: TypedColumn) -> list[str]:
 
 
 def _ordered_levels(
-    column: TypedColumn, texts: list[str], kind: Kind, order: tuple[str, ...]
+    column: TypedColumn, texts: set[str], kind: Kind, order: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """Sort levels: as the user says, by their leading number, or by the alphabet."""
-    distinct = sorted(set(texts))
+    distinct = sorted(texts)
     if order:
         if MISSING_LEVEL in distinct and MISSING_LEVEL not in order:
             order = (*order, MISSING_LEVEL)

@@ -89,7 +89,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         ``costs[true][answer]``, what a wrong answer costs, 1 where nothing is said; as in
         `octcore.solve`.
     refer : float or None
-        What it costs to leave a row to a person; `predict` may then give ``octcore.ASK``.
+        What it costs to leave a row to a person; `predict` may then give ``octcore.ASK``, which
+        scorers of scikit-learn, unlike `score`, refuse beside labels that are no text.
     min_samples_leaf, max_leaf_nodes : int, int or None
         As in scikit-learn; as ``constraints={"min_samples_leaf": ..., "max_leaves": ...}``.
     monotonic_cst : mapping, sequence or None
@@ -292,16 +293,17 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Dataset, np.ndarray | None]:
         """Rows and their weights; rows of weight zero count nowhere and are left out."""
         self._columns = tuple(map(str, frame.columns))
-        self._gaps = tables.Gaps.of(frame) if self.missing == tables.BRANCH else tables.Gaps()
+        weights = _check_sample_weight(sample_weight, frame)
+        is_branch = self.missing == tables.BRANCH
+        self._gaps = tables.Gaps.of(frame, weights > 0) if is_branch else tables.Gaps()
         frame = self._gaps.close(frame)
         data = Dataset.from_arrays(frame, y, kinds=self.kinds)
         for finding in data.findings:
             warnings.warn(finding.message, UserWarning, stacklevel=3)
         if sample_weight is None:
             return data, None
-        weights = _check_sample_weight(sample_weight, frame)
         require_weights(info)
-        if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
+        if not (weights > 0).all() and (weights >= 0).all():
             data, weights = data.subset(weights > 0), weights[weights > 0]
         return data, weights
 

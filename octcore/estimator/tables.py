@@ -50,16 +50,16 @@ class Gaps:
     """Columns of categories; a missing value is a level of its own, the first in an order."""
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> Gaps:
-        """Find the columns with missing values and what will stand for these."""
+    def of(cls, frame: pd.DataFrame, counted: np.ndarray) -> Gaps:
+        """Find the columns with missing values, and by the rows that count what these are."""
         fills, texts = dict[str, Any](), list[str]()
         for name in frame.columns[frame.isna().any()]:
             values = _series(frame, name)
-            numbers, empty = as_numbers(values), values.isna().all()
+            numbers, known = as_numbers(values), values.notna().to_numpy() & counted
             if numbers is not None:
-                fills[name] = 0.0 if empty else float(np.nanmedian(numbers))
+                fills[name] = float(np.median(numbers[known])) if known.any() else 0.0
             elif pd.api.types.is_datetime64_any_dtype(values.dtype):
-                fills[name] = pd.Timestamp(0) if empty else values.median()
+                fills[name] = values.where(known).median() if known.any() else pd.Timestamp(0)
             else:
                 texts.append(name)
         names = {name: free_name(f"{name} is missing", frame.columns, "*") for name in fills}

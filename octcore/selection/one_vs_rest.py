@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,16 +124,12 @@ def solve_one_vs_rest(
     train, test, _ = split_rows(data, test_size, seed)
     runs: list[Run] = []
     for label in data.classes:
-
-        def forward(event: Event, label: Label = label) -> None:
-            if on_event is not None:
-                on_event(label, event)
-
         is_stopped = any(run.stop_reason in STOPPED for run in runs)
+        tell = None if on_event is None else partial(on_event, label)
         runs.append(
             (solve if is_stopped else solver)(
                 class_versus_rest(train, label), formulation=formulation, seed=seed,
-                time_limit=time_limit / data.n_classes, on_event=forward,
+                time_limit=time_limit / data.n_classes, on_event=tell,
                 cancel=(lambda: True) if is_stopped else cancel, **settings,
             )
         )  # fmt: skip

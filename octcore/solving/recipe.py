@@ -49,6 +49,8 @@ def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
     general = {name: value for name, value in settings.items() if name not in _ROWS}
     rows = {name: settings[name] for name in _ROWS if settings.get(name) is not None}
     imports, lines = ["import octcore"], [f"data = {_read_call(choice)}"]
+    if lines[0].startswith("data = octcore.read_csv(sample_bytes("):
+        imports.append("from octcore.data.samples import sample_bytes")
     result = "run.status, run.objective, run.bound, run.certificate.badge"
     call = _call("run = octcore.solve", general)
     if rows.get("classes") == ONE_VS_REST:
@@ -82,14 +84,14 @@ def _unusual(choice: DataChoice) -> dict[str, Any]:
 
 
 def _read_call(choice: DataChoice) -> str:
-    unusual = _unusual(choice)
+    unusual, source = _unusual(choice), repr(choice.file_name or "data.csv")
     if choice.sample:
         info = sample_info(choice.sample)
         kinds = dict(choice.kinds) == dict(info.kinds)
         if kinds and choice.target == info.target and set(unusual) <= {"kinds"}:
             return f"octcore.load_sample({choice.sample!r})"
-    name = f"{choice.sample}.csv" if choice.sample else choice.file_name or "data.csv"
-    parts = [repr(name), f"target={choice.target!r}"]
+        source = f"sample_bytes({choice.sample!r}), name={choice.sample!r}"
+    parts = [source, f"target={choice.target!r}"]
     for name, value in unusual.items():
         plain = list(value) if isinstance(value, tuple) else value
         parts.append(f"{name}={dict(value) if isinstance(value, Mapping) else plain!r}")

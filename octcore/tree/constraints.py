@@ -26,7 +26,6 @@ from octcore.parameters import (
     Names,
     Parameter,
     looked_up,
-    unknown_name,
 )
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -234,9 +233,7 @@ class ConstraintContext:
         raise SettingsError("UNKNOWN_CLASS", message)
 
     def raw_index(self, name: str) -> int:
-        """Index of a raw feature; `SettingsError` if there is none, with near matches."""
-        if name not in self.raw_features:
-            raise unknown_name("UNKNOWN_COLUMN", "feature", name, self.raw_features, "the data")
+        """Index of a raw feature, which was looked for before anything was built."""
         return self.raw_features.index(name)
 
 

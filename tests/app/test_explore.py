@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server.families import Family
 from dashboard.views.explore import scoring
 from octcore.data.samples import load_sample
+from octcore.plotting import text
 from octcore.solving.run import JobState
 from octcore.solving.solve import solve
 from tests.app.history_case import open_page, shown
@@ -285,3 +286,29 @@ def test_a_file_is_scored_once_and_not_at_every_redraw(finches, monkeypatch):
         app.run()
     assert len(read) == 1
     assert f"{len(frame):,}" in {metric.value for metric in app.metric if metric.label == "Rows"}
+
+
+def _headline() -> None:
+    """The headline of a run whose tree may ask a person; runs as a script of its own."""
+    import streamlit as st
+
+    from dashboard.widgets.run_summary import headline
+    from octcore.data.samples import load_sample
+    from octcore.solving.solve import solve
+
+    settings = {"depth": 1, "refer": 0.2, "test_size": st.session_state["test_size"]}
+    st.session_state["run"] = run = solve(load_sample("iris"), "threshold-search", **settings)
+    headline("run", run)
+
+
+@pytest.mark.parametrize("test_size", [0.0, 0.4])
+def test_costs_and_questions_are_those_of_held_out_rows_where_there_are_some(test_size):
+    app = AppTest.from_function(_headline, default_timeout=120)
+    app.session_state["test_size"] = test_size
+    told = {metric.label: metric.value for metric in app.run().metric}
+    run = app.session_state["run"]
+    cost, asked = run.mean_cost, run.referred
+    if test_size:
+        assert (run.test_mean_cost, run.test_referred) != (cost, asked)
+        cost, asked = run.test_mean_cost, run.test_referred
+    assert told == {"Mean cost": text.number(cost), "A person is asked": text.percent(asked)}

@@ -210,6 +210,14 @@ def test_code_gives_every_tree_its_classes(case: tuple[Dataset, Encoding, Tree])
     assert [space["predict"](row) for row in data.frame.to_dict("records")] == expected
     model = ET.fromstring(to_pmml(tree, encoding))
     assert len(model.findall(".//{*}Node[@score]")) == tree.n_leaves
+    fields = {field.get("name"): field for field in model.findall(".//{*}DataField")}
+    assert model.find("{*}DataDictionary").get("numberOfFields") == str(len(fields))
+    mined = {
+        field.get("name"): field.get("usageType") for field in model.iterfind(".//{*}MiningField")
+    }
+    assert fields.keys() == mined.keys()
+    target = next(name for name, use in mined.items() if use == "target")
+    assert [value.get("value") for value in fields[target]] == [*map(str, tree.classes)]
 
 
 @pytest.mark.long

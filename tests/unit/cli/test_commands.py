@@ -456,7 +456,9 @@ def test_near_optimal_counts_say_which_trees_they_count(
     some = ["--with", "petal length (cm)", "--without", "sepal width (cm)", "--gain"]
     assert main([*command, *some]) == 0
     said = "with “petal length (cm)”, without “sepal width (cm)”, whose splits all lower the errors"
-    assert f"of at most depth 1 {said} lie within" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"of at most depth 1 {said} lie within" in told
+    assert re.search(r"petal length \(cm\) +100.0 % +100.0 %", told)
     assert main(command) == 0
     assert "of at most depth 1 lie within" in capsys.readouterr().out
 

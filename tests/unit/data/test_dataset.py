@@ -180,6 +180,8 @@ def test_new_rows_are_typed_as_at_training():
     assert new.columns.tolist() == ["size", "flag", "colour", "on"]
     assert new.iloc[0].tolist() == [7.0, 1.0, "pink", "True"]
     assert data.prepare(FRAME).equals(data.frame)
+    truths = pd.Series([False, True, np.False_, np.True_], dtype=object)  # as a column of type bool
+    assert data.prepare(FRAME.assign(flag=truths)).equals(data.frame)
 
 
 @pytest.mark.parametrize(

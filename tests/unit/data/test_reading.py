@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
@@ -344,6 +345,12 @@ def test_large_integers_that_collapse_are_said():
     assert "PRECISION_LOST" in codes(read_csv(table(lines), target="y"))
 
 
+def test_a_decimal_comma_is_told_by_a_number_that_has_one():
+    lines = [f"{i};{'ab'[i % 2]}" if i < 9 else f"{i},5;{'ab'[i % 2]}" for i in range(20)]
+    (found,) = (f for f in read_csv(table(lines, "x;y"), target="y").findings if "x" == f.column)
+    assert (found.code, "“9,5”" in found.message) == ("DECIMAL_COMMA", True)
+
+
 def test_stray_text_among_numbers_counts_as_missing():
     lines = [f"{i}.5,{i % 7}.5,{'ab'[i % 2]}" for i in range(30)]
     lines[4] = "abc,1.5,a"
@@ -660,6 +667,27 @@ def test_columns_of_the_same_levels_part_rows_alike_where_questions_are_alike(ki
     kinds = {"x": kind, "twin": "ordinal:h<l<m" if kind == "ordinal" else kind}
     data = read_csv(table(lines, "x,twin,y"), target="y", kinds=kinds)
     assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is (kind == "categorical")
+
+
+def test_memory_is_still_freed_after_reading():
+    read_csv(table(["1,a", "2,b", "3,a"], "x,y"), target="y")
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_are_close_as_measured_by_the_end_that_is_farther_from_zero(sign):
+    values = [0.0, 1.0, 1e6, 1e6 + 0.5] * 3
+    lines = [f"{sign * value},{'ab'[i % 2]}" for i, value in enumerate(values)]
+    assert "BELOW_TOLERANCE" in codes(read_csv(table(lines, "x,y"), target="y"))
+
+
+def test_levels_of_rows_that_were_left_out_have_a_place_in_an_order():
+    lines = ["2 low,1,a", "3 mid,2,b", "10 high,3,a", "9 huge,,b", ",4,", "2 low,2,b"]
+    data = read_csv(table(lines, "size,x,y"), target="y", kinds={"size": "ordinal"})
+    assert data.column("size").levels == ("2 low", "3 mid", "9 huge", "10 high")
+    stated = {"size": "ordinal:2 low<10 high<3 mid"}  # need not name what is left out
+    data = read_csv(table(lines, "size,x,y"), target="y", kinds=stated)
+    assert data.column("size").levels == ("2 low", "10 high", "3 mid")
 
 
 def test_auto_gives_up_a_tenth_of_the_rows_at_most_and_then_columns():

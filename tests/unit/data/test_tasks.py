@@ -412,6 +412,11 @@ def test_the_curve_over_the_cost_of_asking_ends_where_nobody_is_asked() -> None:
     assert (points[0].referred, points[0].mean_cost, points[0].accuracy) == (1.0, 0.0, None)
     assert all(a.referred >= b.referred for a, b in pairwise(points))
     assert all(p.is_proven for p in points)
+    for point in refer_path(rows(), steps=1, depth=1, test_size=0.4):
+        run = octcore.solve(rows(), depth=1, test_size=0.4, refer=point.refer)
+        told = (point.accuracy, point.referred, point.mean_cost)
+        assert told == (run.test_accuracy, run.test_referred, run.test_mean_cost)
+        assert told != (run.accuracy, run.referred, run.mean_cost) or point.referred == 1.0
 
 
 @pytest.mark.slow

@@ -340,6 +340,9 @@ def test_familiar_parameters_are_the_constraints_they_name(rows) -> None:
         one, other = (octcore.OptimalTreeClassifier(**given).fit(X, y) for given in (familiar, own))
         assert one.tree_ == other.tree_ != free.tree_
         assert one.objective_ == other.objective_
+
+
+def test_familiar_parameters_that_cannot_be_are_refused_by_their_names(rows) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"max_leaf_nodes": 2, "constraints": {"max_leaves": 3}}, "max_leaves was given twice"),
         ({"leaf_penalty": 0.2, "params": {"leaf_penalty": 0.1}}, "leaf_penalty was given twice"),
@@ -349,7 +352,7 @@ def test_familiar_parameters_are_the_constraints_they_name(rows) -> None:
     ]
     for given, words in refused:
         with pytest.raises(SettingsError, match=words):
-            octcore.OptimalTreeClassifier(**given).fit(X, y)
+            octcore.OptimalTreeClassifier(**given).fit(*rows)
 
 
 def test_a_stored_model_holds_no_training_row(rows) -> None:

@@ -203,6 +203,17 @@ def test_missing_values_are_refused_or_a_branch_of_their_own(table: Any) -> None
 
 
 @pytest.mark.filterwarnings("ignore:.*holds dates:UserWarning")
+def test_gaps_count_as_the_median_of_rows_that_have_a_weight() -> None:
+    values, weights = [1.0, 2.0, 3.0, np.nan, 99.0, 98.0], np.array([1, 1, 1, 1, 0, 0])
+    frame = pd.DataFrame({"a": values, "day": pd.to_datetime(values, unit="D")})
+    model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch")
+    for column, place in (frame[["a"]], "a"), (frame[["day"]], "day"):
+        model.fit(column, [0, 0, 1, 1, 0, 1], weights)
+        counted = model.run_.needed.train.frame[place].tolist()
+        assert counted[3] == counted[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*holds dates:UserWarning")
 def test_dates_and_truth_values_may_have_gaps() -> None:
     """They were taken for objects, every day a category of its own."""
     days = pd.date_range("2026-01-01", periods=40).to_series(index=range(40))

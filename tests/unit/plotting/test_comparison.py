@@ -87,6 +87,7 @@ def test_spread_has_every_split_and_the_mean(runs):
     record = spread_data([(runs[0].accuracy, value) for value in (0.5, 0.7, 0.9)], "a")
     assert record.held_out == (0.5, 0.7, 0.9)
     assert "70.0 % held out on average of 3, 50.0 % to 90.0 %" in record.words
+    assert spread_data([(0.5, 0.25), (None, None)], "a").held_out == (0.25,)  # one has no tree
     figure = spread_figure([record], LIGHT)
     assert len(figure.layout.shapes) == 2
     assert figure.layout.xaxis.title.text == "accuracy"

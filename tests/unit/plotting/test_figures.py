@@ -11,6 +11,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
 from octcore.plotting import text
 from octcore.plotting.accuracy import Confusion, confusion_data, confusion_figure
+from octcore.plotting.alternatives import sunburst_figure
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
 from octcore.plotting.rows_plot import (
@@ -27,6 +28,7 @@ from octcore.plotting.tree_view import (
     tree_view_data,
     with_spans,
 )
+from octcore.selection.alternatives import Alternative
 from octcore.tree.tree import Split, Tree
 from tests.unit.hostile import HOSTILE
 
@@ -307,3 +309,15 @@ def test_levels_of_long_numbers_are_counted_apart():
     record = encoding_plot_data(data, None, "t")
     assert record.levels == ("1234567", "1234568")
     assert [sum(column) for column in zip(*record.counts, strict=True)] == [1, 2]
+
+
+def test_a_sector_stands_for_the_trees_that_begin_alike(univariate):
+    tree, encoding, _ = univariate
+    trees = [
+        Alternative(t, 0.0, 0.0, None, None, (), ()) for t in (tree, tree, tree.collapse(3, 0))
+    ]
+    drawn = sunburst_figure(trees, encoding, LIGHT).data[0]
+    sectors = zip(drawn.parents, drawn.values, drawn.customdata, strict=True)
+    assert [(not parent, *told) for parent, *told in sectors] == [
+        (True, 3, "3 trees"), (False, 2, "2 trees"), (False, 1, "1 tree"),
+    ]  # fmt: skip

@@ -9,9 +9,10 @@ import pytest
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.price_paths import penalty_path_figure
+from octcore.plotting.price_paths import penalty_path_figure, refer_figure
 from octcore.plotting.rows_plot import class_bars, class_bars_figure
 from octcore.selection.penalty_path import PenaltyPath, penalty_path
+from octcore.selection.refer_path import ReferPoint
 from octcore.worker.client import WorkerPool
 
 
@@ -31,6 +32,17 @@ def test_record_and_figures_show_every_step(paths):
     assert figure.layout.yaxis.title.text == "accuracy"
 
 
+def test_shares_and_costs_of_asking_have_axes_of_their_own():
+    points = [ReferPoint(0.1, 0.6, 0.9, 0.2, 2, True), ReferPoint(0.2, 0.1, 0.8, 3.0, 2, False)]
+    drawn = {line.name: line for line in refer_figure(points, LIGHT).data}
+    assert {name: (line.y, line.yaxis) for name, line in drawn.items()} == {
+        "a person is asked": ((0.6, 0.1), "y"),
+        "accuracy of the others": ((0.9, 0.8), "y"),
+        "mean cost": ((0.2, 3.0), "y2"),
+    }
+    assert drawn["mean cost"].marker.symbol == ("diamond", "diamond-open")  # the second not proven
+
+
 def test_shares_of_weights_and_costs_are_not_called_shares_of_rows():
     data, weights = load_sample("iris"), {"class_weight": {"setosa": 3.0}}
     path = penalty_path(data, "QT-3", 2, weights, test_size=0.3)
@@ -46,7 +58,8 @@ def test_ranges_meet_at_the_breakpoints(paths):
     assert winners[0].high is None
     for smaller, larger in pairwise(winners):
         assert larger.high == pytest.approx(smaller.low)
-    assert "from" in winners[0].range_words
+    assert winners[0].range_words.endswith(f"from {winners[0].low:.4g}")
+    assert winners[-1].range_words.endswith(f"from 0 to {winners[-1].high:.4g}")
 
 
 def test_path_survives_its_plain_data(paths):

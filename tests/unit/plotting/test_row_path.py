@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from octcore.encoding.fit import fit_encoding
 from octcore.plotting.row_path import (
     class_shares,
     node_counts,
@@ -45,12 +48,13 @@ def test_univariate_steps_show_the_value_that_is_compared(univariate):
     assert shown <= {float(f"{v:.5g}") for v in data.frame.iloc[4]}
 
 
-def test_oblique_steps_show_the_sum_in_raw_units(oblique):
-    tree, encoding, data = oblique
-    frame = row_of(data, 8, "training").frame
-    steps = [
-        step for step in path_of(oblique, frame).steps if len(tree.splits[step.node].weights) > 1
-    ]
+@pytest.mark.parametrize("moved", [0.0, 3.0])
+def test_oblique_steps_show_the_sum_in_raw_units(oblique, moved):
+    tree, _, data = oblique
+    data = replace(data, frame=data.frame + moved)
+    encoding, frame = fit_encoding("scaled", data), row_of(data, 8, "training").frame
+    case = tree, encoding, data
+    steps = [step for step in path_of(case, frame).steps if len(tree.splits[step.node].weights) > 1]
     assert steps
     for step in steps:
         plane = raw_plane(tree.splits[step.node], encoding)

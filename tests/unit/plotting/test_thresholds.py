@@ -26,6 +26,7 @@ from octcore.plotting.thresholds import (
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.warm_up import lane_sets
+from octcore.solving.column_values import ThresholdValue
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -138,3 +139,12 @@ def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch)
 def test_the_axis_of_a_curve_names_its_whole_column() -> None:
     axis = curve_figure([], "petal width <cm>", LIGHT).layout.xaxis.title.text
     assert axis == "threshold of petal width &lt;cm&gt; at the root"
+
+
+def test_a_bound_on_a_threshold_is_no_value_of_it() -> None:
+    points = [ThresholdValue(1, 2, 0.5, True), ThresholdValue(2, 3, 0.75, False)]
+    lines = {line.line.dash: line for line in curve_figure(points, "x", LIGHT).data}
+    assert (lines["solid"].x[:2], lines["solid"].y[:2]) == ((1, 2), (0.5, 0.5))
+    assert (lines["dot"].x[:2], lines["dot"].y[:2]) == ((2, 3), (0.75, 0.75))
+    assert "at most" in lines["dot"].hovertemplate
+    assert "at most" not in lines["solid"].hovertemplate

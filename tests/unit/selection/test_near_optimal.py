@@ -27,6 +27,7 @@ from octcore.search.univariate.question import Question
 from octcore.selection.alternatives import alternatives, model_reliance, shape_lines, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
+from octcore.tree.tree import Tree
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +226,8 @@ def test_progress_is_reported_and_a_stop_is_obeyed() -> None:
 
 def test_timbertrek_form_and_rules(iris: NearOptimalTrees) -> None:
     trees, rows_of = iris.trees(20), (iris.prepared.train, iris.encoding)
-    record = json.loads(json.dumps(timbertrek(iris.listed(20), *rows_of)))
+    single = Tree.leaf(0, trees[0].n_features, 3), 0.0  # has no place in its form
+    record = json.loads(json.dumps(timbertrek([single, *iris.listed(20)], *rows_of)))
     assert set(record) == {"trie", "featureMap", "treeMap"}
     assert len(record["treeMap"]) == 20
 

@@ -239,7 +239,10 @@ def test_one_versus_rest_predicts_by_the_largest_distance():
 def test_one_versus_rest_looks_at_the_columns_that_it_tests():
     y = np.arange(30) % 3
     data = Dataset.from_arrays(np.column_stack([y, np.zeros(30), np.arange(30)]), y)
-    model = solve_one_vs_rest(data, "path-search", depth=2)
+    told = []
+    model = solve_one_vs_rest(data, "path-search", depth=2, on_event=lambda *e: told.append(e))
+    of_runs = zip(model.classes, model.runs, strict=True)
+    assert told == [(label, event) for label, run in of_runs for event in run.trace.events]
     gaps = data.frame.astype(object).assign(x1=None, x2="?")
     assert (model.predict(gaps) == data.y).all()
 

@@ -57,7 +57,7 @@ def test_an_interrupt_prints_no_error_of_the_model(
 def test_another_solver_finds_the_optimum_and_takes_the_start(
     suffix: str, run: octcore.Run, tmp_path: Path
 ) -> None:
-    model, start = run.write_model(tmp_path / f"model{suffix}")
+    model, start = run.write_model(str(tmp_path / f"model{suffix}"))
     program = get_formulation(run.formulation).build(problem_of(run))
     solver = read(model)
     solver.run()

@@ -21,7 +21,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.solving import proving
-from octcore.solving.proving import case_of, check_proof
+from octcore.solving.proving import case_of, check_proof, excluded_cuts
 from octcore.verification.certificates.case import Costs
 from octcore.verification.certificates.formula import Formula
 from octcore.verification.certificates.proof import Proof
@@ -229,3 +229,26 @@ def test_the_command_writes_and_checks(
     monkeypatch.setattr(proving, "_checked", lambda *_: False)
     assert main([*asked, "--check"]) == 3
     assert "not checked in time (600 s)" in capsys.readouterr().out
+
+
+def test_a_lesson_tells_what_the_sides_of_every_cut_cost_at_least(table: Dataset) -> None:
+    run = octcore.solve(table, depth=2, params={"leaf_penalty": 0.05})
+    X, y = run.encoding.transform(table.frame), table.codes
+
+    def leaf(rows: np.ndarray) -> float:
+        return (rows.sum() - np.bincount(y[rows], minlength=3).max()) / len(y) + 0.05
+
+    def least(rows: np.ndarray) -> float:
+        cuts = [X[:, j] <= value for j in range(X.shape[1]) for value in X[rows, j]]
+        return min(leaf(rows), *(leaf(rows & cut) + leaf(rows & ~cut) for cut in cuts))
+
+    cost, cuts = excluded_cuts(run)
+    assert cost == pytest.approx(1.0 - run.objective)
+    for cut in cuts:
+        values = X[:, cut.column]
+        left, right = least(values <= cut.low), least(values >= cut.high)
+        assert (cut.left, cut.right) == pytest.approx((min(left, cost), min(right, cost)))
+        assert cut.left + cut.right >= cost - 1e-12
+    for j in range(X.shape[1]):  # every cut of a column is in one of them
+        for low, high in itertools.pairwise(np.unique(X[:, j])):
+            assert any(c.column == j and c.low <= low and high <= c.high for c in cuts)

@@ -1,4 +1,6 @@
 import shlex
+from dataclasses import replace
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -43,6 +45,14 @@ def test_python_recipe_is_valid_and_carries_the_settings(iris):
 def test_python_recipe_runs_on_the_baseline(iris, capsys):
     exec(python_recipe(iris, {"formulation": "cart", "depth": 1}), {})
     assert "heuristic" in capsys.readouterr().out
+
+
+def test_a_sample_whose_columns_were_changed_is_read_without_its_file(iris):
+    """It was looked for in the current folder."""
+    names, here = load_sample("iris").feature_names, dict[str, Any]()
+    changed = replace(iris, drop=names[:1])
+    exec(python_recipe(changed, {"formulation": "cart", "depth": 1}), here)
+    assert (here["data"].name, here["data"].feature_names) == ("iris", names[1:])
 
 
 def test_a_class_that_matters_may_be_0():

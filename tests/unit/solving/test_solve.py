@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -204,6 +205,9 @@ def test_held_out_rows_are_stratified_and_seeded() -> None:
     again = split_rows(IRIS, 0.2, 1)[1]
     assert again is not None
     assert (again.row_lines == test.row_lines).all()
+    one = split_rows(IRIS.subset([0, 1, 50, 51, 100]), 0.2, 1)[1]
+    assert one is not None
+    assert one.n_samples == 1
 
 
 def test_balanced_class_weights_change_the_accuracy_term() -> None:
@@ -282,6 +286,13 @@ def test_a_method_of_one_thread_says_so(key: str) -> None:
     run = octcore.solve(data, key, depth=2, threads=2, **limits, verify=False)
     said = any("uses 1 thread, not 2" in finding for finding in run.findings)
     assert said == (key in ONE_THREAD), run.findings
+
+
+def test_other_threads_solve_without_listening_to_interrupts() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(octcore.solve, IRIS, "cart", depth=1).result()
+    assert run.tree is not None
+    assert 0.0 < run.timings["solve"] < run.timings["total"]  # also of engines that do not say it
 
 
 def test_nothing_is_said_of_one_thread_where_one_was_asked_for() -> None:

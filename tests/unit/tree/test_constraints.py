@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,25 @@ def test_forbidden_pairs_need_both_features() -> None:
     both = Tree({1: Split.on_feature(0), 3: Split.on_feature(2)}, {2: 0, 6: 1, 7: 0}, 3, 2)
     assert violations(limit, TREE, CONTEXT) == ()
     assert violations(limit, both, CONTEXT) == ("size and colour are both tested",)
+
+
+def test_a_direction_is_kept_where_no_row_that_could_be_breaks_it() -> None:
+    grid = np.array(list(itertools.product(range(4), repeat=2)), dtype=float)
+    ranks = {"a": grid[:, 0].astype(int)}
+    context = ConstraintContext(
+        grid, np.zeros(16, int), np.arange(2), ("a", "b"), ("x", "y", "z"), ranks, 2
+    )
+    rng, seen = np.random.default_rng(3), set()
+    for _ in range(60):
+        at = rng.integers(0, [2, 3], (3, 2))
+        splits = {m + 1: Split.on_feature(int(j), t + 0.5) for m, (j, t) in enumerate(at)}
+        tree = Tree(splits, {m: int(rng.integers(3)) for m in range(4, 8)}, 2, 3)
+        rises = np.diff(tree.predict_codes(grid).reshape(4, 4), axis=0)  # of a, b being the same
+        for way, is_kept in ("up", (rises >= 0).all()), ("down", (rises <= 0).all()):
+            found = violations(Constraints.parse({"monotone": {"a": way}}), tree, context)
+            assert (found == ()) == is_kept
+            seen.add((way, bool(is_kept)))
+    assert len(seen) == 4
 
 
 @pytest.mark.parametrize("name", ["max_splits", "max_features"])

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dashboard import cached
+from dashboard.server import history
 from dashboard.server.job_view import JobView, setting_words, title_of
 from dashboard.views.compare.side_by_side import Finished, same_trees
 from octcore.data import reading
@@ -29,6 +30,16 @@ def test_a_data_set_is_the_same_after_a_way_through_a_table(name):
     assert again.classes == data.classes
     assert (again.y == data.y).all()
     assert cached.data_token(again.subset(range(5))) is not None
+
+
+def test_tasks_do_not_stand_among_the_runs_of_a_browser():
+    class Server:
+        store = None
+
+        def jobs(self, session: str) -> tuple[JobView, ...]:
+            return JobView("a", "path", {}, task="path"), JobView("b", "run", {})
+
+    assert [line.id for line in history.entries(Server(), "me")] == ["b"]
 
 
 def test_a_run_is_named_by_what_is_not_as_usual():

@@ -234,6 +234,8 @@ def test_the_fair_order_alternates_between_sessions():
     ]  # fmt: skip
     order = fair_order(waiting, Counter(a=1), Counter(a=3, b=2, c=1))
     assert [w.session for w in order] == ["c", "b", "a", "a", "a"]
+    order = fair_order([Waiting("b", 1), Waiting("b", 2), Waiting("a", 1)], {"a": 1}, {"a": 5})
+    assert [w.session for w in order] == ["b", "a", "b"]  # b was served since
 
 
 SERVER = """

@@ -44,6 +44,7 @@ def test_suggested_values_are_allowed_and_what_is_chosen_is_offered(key):
     info = get_formulation(key).info
     axes = {axis.name: axis for axis in axes_of(info)}
     assert set(first_axes(info)) <= set(axes)
+    assert "exact_root_values" not in axes  # changes no tree
     for name, axis in axes.items():
         options, first = suggested(axis, info)
         assert set(first) <= set(options)
@@ -64,6 +65,7 @@ def test_a_declared_grid_may_name_words_and_switches():
         options, first = suggested(axes[name], info)
         assert set(first) <= set(options)
         assert values_of(axes[name], first) == values
+    assert suggested(axes["strict"], info)[0] == ("false", "true")
 
 
 def test_a_typed_value_that_is_not_allowed_is_refused_by_name():
@@ -86,9 +88,11 @@ def test_the_work_is_counted_as_the_library_does_it(iris):
     assert "about 6.5 s" in words
 
 
-def test_too_much_and_impossible_work_is_refused_in_words(iris):
-    with pytest.raises(SettingsError, match="500 candidates"):
-        work_of(Plan("path-search", {"leaf_penalty": tuple(i / 1000 for i in range(500))}), iris)
+def test_too_much_and_impossible_work_is_refused_in_words(iris, monkeypatch):
+    with monkeypatch.context() as patch:  # more than any memory holds are not even made
+        patch.setattr(tunings, "expand_grid", lambda grid: pytest.fail("expanded"))
+        with pytest.raises(SettingsError, match="1,000,000,000,000 candidates"):
+            work_of(Plan("path-search", {f"axis {k}": tuple(range(10)) for k in range(12)}), iris)
     with pytest.raises(SettingsError, match="smallest class has 50 rows"):
         work_of(Plan("path-search", GRID, protocol="60-fold"), iris)
 
