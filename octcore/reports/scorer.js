@@ -121,9 +121,13 @@
     const content = text.replace(/^\ufeff/, "");
     const lacking = (head) => COLUMNS.map(([name]) => name).filter((name) => head.get(name).at < 0);
     const read = (mark) => {
-      const rows = parse(content, mark);
-      const heads = rows.slice(0, TOP).map(placesOf);
-      return { mark, rows, heads, titles: heads.findIndex((head) => !lacking(head).length) };
+      // As octcore.data.table: spreadsheets keep a line as one value, in quotes.
+      const unwrapped = (row) => (row[0].includes(mark) && (row.length === 1 || row[0].includes('"'))
+        && !row.slice(1).some(Boolean) ? parse(row[0], mark)[0] : row);
+      const parsed = parse(content, mark), heads = parsed.slice(0, TOP).map((row) => placesOf(unwrapped(row)));
+      const titles = heads.findIndex((head) => !lacking(head).length), width = unwrapped(parsed[titles] || [""]).length;
+      const rows = parsed.map((row) => (unwrapped(row).length === width ? unwrapped(row) : row));
+      return { mark, rows, heads, titles };
     };
     const [first, ...others] = marks(content);
     let tried = read(first);

@@ -74,3 +74,20 @@ def test_a_page_refuses_rows_that_are_longer_than_the_names(tmp_path: Path) -> N
     assert said.startswith("Row 1 has 2 fields, the line of names 1;")
     quoted = said_by_page(scorer_html(run.needed, "r"), b'a\n"9,5"\n"10,5"\n', tmp_path)
     assert quoted[1] == 'a,prediction\n"9,5",u\n"10,5",v\n'
+
+
+@pytest.mark.parametrize("which", ["all", "rows", "header", "some"])
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_a_page_reads_lines_that_are_quoted_as_a_whole(which, mark, tmp_path: Path) -> None:
+    """It said that the file has no such column; `octcore predict` read it."""
+    lines = [f"a{mark}text{mark}y"]
+    lines += [f'{k}{mark}"{k % 5}, so{mark}"{mark}{"uv"[k > 9]}' for k in range(20)]
+    run = solve(read_csv("\n".join(lines).encode(), target="y"), depth=1, verify=False)
+    page = scorer_html(run.needed, "r")
+    chosen = {"all": range(21), "rows": range(1, 21), "header": [0], "some": [2, 5, 7]}[which]
+    wrapped = [
+        f'"{x.replace(chr(34), 2 * chr(34))}"' if k in chosen else x for k, x in enumerate(lines)
+    ]
+    told = [said_by_page(page, "\r\n".join(some).encode(), tmp_path) for some in (lines, wrapped)]
+    assert told[0] == told[1]
+    assert told[0][0] == "20 rows scored."
