@@ -89,8 +89,12 @@ def test_the_price_of_a_feature_in_words(views):
     assert "Dropping petal width (cm) costs 3.3 accuracy points" in shown(app)
     answer = app.session_state["state"].answers["base"]
     solved, views[answer] = views[answer], replace(views[answer], state="running", run=None)
-    other = open_page("whatif", run="base", answer=answer)  # its form holds no condition
+    other = open_page("whatif", run="base", answer=answer)
+    dropped = next(m for m in other.multiselect if m.label == "Drop features")
+    assert dropped.value == ["petal width (cm)"]  # the form asks what is answered beside it
+    dropped.set_value([]).run()
     assert "Solving with Exact search, dropping petal width (cm): running" in shown(other)
+    assert "Choose at least one condition" in shown(other)
     views[answer] = solved
     assert "Both trees are proven optimal" in shown(app)
     next(b for b in app.button if b.label == "Make a proof file").click().run()

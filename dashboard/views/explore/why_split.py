@@ -180,7 +180,6 @@ def actions(run_id: str, run: SolvedRun, node: int) -> None:
             icon=":material/block:",
             key=session.widget_key("without", run_id, node),
         ):
-            st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
             view, asked = jobs.view(run_id), {"forbidden_features": names}
             data = None if view is None else jobs.rows_of(view)
             able = questions.able_for(run, questions.together(run, asked))

@@ -220,6 +220,20 @@ def test_constraints_of_the_run_stay(iris):
     settings = what_if.variant_settings(run, iris, {"max_leaves": 3}, "path-search")
     assert settings["constraints"]["max_leaves"] == 3
     assert settings["params"] == {"leaf_penalty": 0.01}
+    # It said that the price is of dropping both, and not what both trees keep to.
+    asked = what_if.added(run, joined)
+    assert asked == {"forbidden_features": ["petal length (cm)"], "max_leaves": 3}
+    kept = "Both keep to what your run asked for: dropping petal width (cm)."
+    assert kept in what_if.compared_words(run, run, run, asked)
+
+
+def test_a_price_says_what_both_trees_do_on_held_out_rows(iris):
+    before, after = (solve(iris, "path-search", depth=depth, test_size=0.3) for depth in (2, 1))
+    truth = np.array(before.test.classes)[before.test.codes]
+    right = [np.mean(run.predict(run.test.frame) == truth) for run in (before, after)]
+    shares = [f"{100 * share:.1f}" for share in right]
+    words = what_if.compared_words(before, before, after, {})
+    assert words.endswith(f"of the held-out rows {shares[0]} % and {shares[1]} % are right.")
 
 
 def test_rows_of_a_run_are_its_training_rows_where_the_history_has_no_others(
@@ -297,6 +311,10 @@ def test_lists_and_floors_of_run_and_question_are_joined(base):
                                     "min_recall": {"y": 0.9}})  # fmt: skip
     assert joined["forbidden_pairs"] == [("a", "b"), ("a", "c")]
     assert joined["min_recall"] == {"x": 0.5, "y": 0.9}
+    assert what_if.added(run, joined)["forbidden_pairs"] == [("a", "c")]
+    run = replace(base, settings={**base.settings, "constraints": {"monotone": {"a": "up"}}})
+    ways = {"monotone": {"a": "up", "b": "down"}}
+    assert what_if.together(run, {"monotone": {"b": "down"}}) == ways
     words = condition_words({"max_leaves": 3, "root_feature": "age"})
     assert words == "using at most 3 leaves and starting with age"
     names = ["age", "ward", "lactate", "smoker"]
