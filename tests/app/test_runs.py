@@ -161,6 +161,17 @@ def test_a_proof_of_one_run_bounds_every_run_of_the_question(server, iris):
     app = open_page("solve", run=run_id)
     assert "it is proven that no tree is better" in shown(app)
     assert "another run of the same question, “a search”" in shown(app)
+    worse = Event(
+        0.1, "incumbent", 0.3, 0.95, "start", tree=solve(iris, **settings | {"depth": 1}).tree
+    )
+    open_run = run_from_incumbent(iris, stopped, (worse,), "time_limit", 5.0)
+    run_id = server.store.begin(iris, stopped, "a model", "me")
+    server.store.finish(run_id, JobState.STOPPED, open_run)
+    app = open_page("solve", run=run_id)
+    assert "Another run, “a search”, asks the same and has a better tree" in shown(app)
+    assert "a better tree may exist" not in shown(app)
+    button(app, "Look at the optimal tree").click().run()
+    assert app.session_state["state"].run == other
 
 
 def test_rename_is_kept_in_the_history(server, iris):
