@@ -59,7 +59,11 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
         words.append("No column does better at the root, so this tree is optimal, whatever its "
                      "solve left open.")  # fmt: skip
     st.markdown("**Why this split?** " + text.markdown(" ".join(words), 1500))
-    record = node_values_data(values, run.encoding)
+    if run.is_proven:  # that of the tree's own column is known, whatever the search found in time
+        values = [
+            replace(v, value=run.objective, is_exact=True) if v.column == own else v for v in values
+        ]
+    record = node_values_data(values, run.encoding, run.objective)
     if len(record) > 1:
         place = "the root" if node == 1 else f"node {node}"
         chart.show(

@@ -94,7 +94,8 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     searched = reference.run if reference is not None and reference.is_final else None
     if searched is None or what_if.left_out(run):
         return ()
-    return root_values_data(searched.extras, searched.encoding)
+    known = run if what_if.is_comparable(run) else searched
+    return root_values_data(searched.extras, searched.encoding, known.objective)
 
 
 def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:

@@ -147,6 +147,10 @@ def test_a_bound_is_no_value(base):
     best = root_values_data(base.extras, base.encoding)[0]
     flags = [column.raw == best.feature for column in base.encoding.columns]
     assert root_values_data({**base.extras, "root_values_exact": flags}, base.encoding) == (best,)
+    # It called the best of the others the best, above the tree that begins with another column.
+    others = {**base.extras, "root_values_exact": [not flag for flag in flags]}
+    first, *_ = root_values_data(others, base.encoding, base.objective)
+    assert first.loss == base.objective - first.value > 0
     nothing = {**base.extras, "root_values_exact": [False] * len(flags)}
     assert root_values_data(nothing, base.encoding) == ()
 
