@@ -128,7 +128,11 @@ def strip(view: JobView, what: str = "This run") -> None:
         came, gone = cached.rows_changed(data, loaded)  # a row that was changed does both
         how = f"{text.count(came, 'row')} new, {gone:,} gone"
         how = how if came or gone else "columns or classes are meant otherwise"
-        other = f"is another version of it ({how})"
+        sides = ("without", data, loaded), ("with", loaded, data)
+        told = [(word, [n for n in one.feature_names if n not in other.feature_names])
+                for word, one, other in sides]  # fmt: skip
+        how = " and ".join(f"{word} {text.few(names)}" for word, names in told if names) or how
+        other = f"is another version of it ({text.markdown(how, 200)})"
     left.caption(
         f":material/call_split: {what} is about **{text.markdown(data.name, 40)}** "
         f"({text.count(data.n_samples, 'row')}); loaded {other}."

@@ -101,6 +101,10 @@ def test_the_price_of_a_feature_in_words(views):
     assert not app.exception
     assert "kB prove that no tree under the condition is better" in shown(app)
     assert not any(b.label == "Make a proof file" for b in app.button)  # nothing is left to press
+    app.switch_page("screens/runs.py").run()
+    app.switch_page("screens/whatif.py").run()
+    dropped = next(m for m in app.multiselect if m.label == "Drop features")
+    assert dropped.value == ["petal width (cm)"]
 
 
 def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):

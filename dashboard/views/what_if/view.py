@@ -49,7 +49,8 @@ def draw(view: JobView, run: SolvedRun) -> None:
     if base is not None and _counts_from(run, answer) == "base":
         live.solve("base", view.id, data, base)
     key = partial(session.widget_key, "whatif", view.id)
-    if answer is not None and key("max_leaves") not in st.session_state:  # no form is drawn yet
+    dropped = key("forbidden_features", constraint_form.columns_stamp(data))
+    if answer is not None and dropped not in st.session_state:  # no form is drawn yet
         asked = what_if.added(run, Asked.of(answer.settings).constraints)
         st.session_state.update(constraint_form.filled_in(asked, data, key))
     left, right = st.columns([2, 3], gap="large")
