@@ -112,8 +112,13 @@ def same_objective(before: Run, after: Run) -> bool:
     return json.dumps(weights[0], default=str) == json.dumps(weights[1], default=str)
 
 
-def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) -> str:
-    """Say which two trees are compared, what both keep to, and what is proven of each."""
+def compared_words(
+    run: Run, before: Run, after: Run, asked: Mapping[str, Any], is_proven: bool = False
+) -> str:
+    """Say which two trees are compared, what both keep to, and what is proven of each.
+
+    `is_proven`: the price is, be it since the optimum without the condition is no better.
+    """
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
     else:
@@ -126,7 +131,10 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
             f"Your tree is {why}, so the price counts from the best tree of thresholds of depth "
             f"{before.depth} ({_proof(before)})"
         )
-    words = f"{first} and the best tree under the condition ({_proof(after)})."
+    second = _proof(after)
+    if is_proven and not after.is_proven:
+        second = f"{after.asked.info.title}, as good as the best without it"
+    words = f"{first} and the best tree under the condition ({second})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked or n in LISTS}
     if kept:
         words += f" Both keep to what your run asked for: {condition_words(kept)}."

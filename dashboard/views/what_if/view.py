@@ -241,7 +241,8 @@ def _answer(run_id: str, run: SolvedRun) -> None:
     price = price_data(before, after, what_if.same_objective(before, after))
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown("## " + words.replace(" %", "\N{NO-BREAK SPACE}%"))
-    st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
+    told = what_if.compared_words(run, before, after, asked, price.is_proven)
+    st.caption(text.markdown(told, 600))
     words = "Search the tree without the condition again"
     if what == "base" and not before.is_proven and live.again(what, run_id, label=words):
         jobs.followers().pop((what, run_id), None)

@@ -69,6 +69,26 @@ def test_an_open_gap_is_said(base):
     assert "open gap" in price_words(unknown, "X")
 
 
+def test_a_looser_limit_may_gain_what_a_condition_cannot(base):
+    """A tree with more leaves than the run may have was called optimal as it lost nothing."""
+
+    def under(**constraints):
+        return replace(base, settings={**base.settings, "constraints": constraints})
+
+    after = replace(under(max_leaves=4), status="feasible", bound=base.objective + 0.05)
+    price = price_data(under(max_leaves=3), after)
+    assert not price.is_proven
+    assert price.low == pytest.approx(-0.05)
+    # As good as the best without the condition, a tree under it is optimal, and no search says so.
+    price = price_data(base, after)
+    assert price.is_proven
+    words = what_if.compared_words(base, base, after, {"max_leaves": 4}, price.is_proven)
+    assert "condition (Exact search, as good as the best without it)" in words
+    assert price_data(
+        under(forbidden_features=["a"]), under(forbidden_features=["a", "b"])
+    ).is_proven
+
+
 def test_nothing_lost_is_said():
     run = solve(load_sample("iris"), "path-search", depth=1)
     assert "costs nothing" in price_words(price_data(run, run), "Keeping it")
