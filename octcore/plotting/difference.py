@@ -123,12 +123,12 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
 
 def _keeps_all(given: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
     """Whether constraints are among others, whose lists may be longer."""
-
-    def kept(value: Any, other: Any) -> bool:
-        is_longer = isinstance(value, list) and isinstance(other, list)
-        return value == other or (is_longer and all(entry in other for entry in value))
-
-    return all(kept(value, others.get(name)) for name, value in given.items())
+    return all(
+        {*map(str, value)} <= {*map(str, others.get(name, ()))}
+        if isinstance(value, list)
+        else others.get(name) == value
+        for name, value in given.items()
+    )
 
 
 def _worth(run: SolvedRun, settings: Mapping[str, Any]) -> float:
