@@ -228,25 +228,18 @@ def filled_in(offered: Mapping[str, Any], data: Dataset, key: Key = input_key) -
                 columns = [c for c, own_way in (given or {}).items() if own_way == way]
                 values[key(f"{name}:{way}", stamp)] = [c for c in columns if c in names]
         elif isinstance(parameter, ByClass):
-            values |= _by_class_filled_in(parameter, given, data, key)
+            numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
+            otherwise = 1.0 if parameter.words else None
+            for k, label in enumerate(data.classes):
+                values[key(f"{name}:{k}", stamp)] = numbers.get(str(label), otherwise)
+            if parameter.words:
+                values[own] = OWN_WEIGHTS if numbers else given
         elif isinstance(parameter, ParityLimit) and given and given["attribute"] in names:
             values[key("fairness")] = parameter
             values[key("fairness_gap")] = float(given["max_gap"])
             values[key("fairness_attribute", stamp)] = given["attribute"]
             if given.get("given") in names:
                 values[key("given", stamp)] = given["given"]
-    return values
-
-
-def _by_class_filled_in(parameter: ByClass, given: Any, data: Dataset, key: Key) -> dict[str, Any]:
-    numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
-    otherwise = 1.0 if parameter.words else None
-    values: dict[str, Any] = {
-        key(f"{parameter.name}:{k}", columns_stamp(data)): numbers.get(str(label), otherwise)
-        for k, label in enumerate(data.classes)
-    }
-    if parameter.words:
-        values[key(parameter.name)] = OWN_WEIGHTS if numbers else given
     return values
 
 

@@ -123,12 +123,10 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
 
 def _keeps_all(given: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
     """Whether constraints are among others, whose lists may be longer."""
-    return all(
-        {*map(str, value)} <= {*map(str, others.get(name, ()))}
-        if isinstance(value, list)
-        else others.get(name) == value
-        for name, value in given.items()
-    )
+    kept = {n: others.get(n) for n in given}
+    for name in (n for n, value in given.items() if isinstance(value, list)):
+        kept[name] = [entry for entry in kept[name] or () if entry in given[name]]
+    return kept == given
 
 
 def _worth(run: SolvedRun, settings: Mapping[str, Any]) -> float:

@@ -66,19 +66,18 @@ def root_values_data(
     return _ranked(known, least)
 
 
-def node_values_data(
-    values: Sequence[ColumnValue], encoding: Encoding, least: float | None = None
-) -> tuple[RootValue, ...]:
+def node_values_data(values: Sequence[ColumnValue], encoding: Encoding) -> tuple[RootValue, ...]:
     """The same of `Run.values` at any node."""
-    known = (
+    return _ranked(
         (entry.column, entry.value, first_split_words(entry.tree, encoding))
         for entry in values
         if entry.is_exact and entry.value is not None
     )
-    return _ranked(known, least)
 
 
-def _ranked(known: Iterable[tuple[str, float, str]], least: float | None) -> tuple[RootValue, ...]:
+def _ranked(
+    known: Iterable[tuple[str, float, str]], least: float | None = None
+) -> tuple[RootValue, ...]:
     """Features with value and best split, the best first."""
     found = sorted(known, key=lambda entry: (-entry[1], entry[0]))
     best = max([v for v in (*(entry[1] for entry in found), least) if v is not None], default=0.0)

@@ -63,8 +63,8 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
         values = [
             replace(v, value=run.objective, is_exact=True) if v.column == own else v for v in values
         ]
-    record = node_values_data(values, run.encoding, run.objective)
-    if len(record) > 1:
+    record = node_values_data(values, run.encoding)
+    if len(record) > 1 and own in {entry.feature for entry in record}:  # else none is known best
         place = "the root" if node == 1 else f"node {node}"
         chart.show(
             root_values_figure(record, session.palette(), own, place, measure_of(run)),

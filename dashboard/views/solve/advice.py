@@ -142,7 +142,9 @@ def after(
             (LOOK, ASK, *_as_program(run)),
         )
     can_weigh = "class_weight" in info.constraints - set(run.constraints)
-    if can_weigh and missed is not None and _is_rarer(run, missed):
+    train = run.train
+    counts = {} if train is None else dict(zip(train.classes, train.class_counts, strict=True))
+    if can_weigh and counts.get(missed, math.inf) < max(counts.values(), default=0):
         limits = {**run.constraints, "class_weight": "balanced"}
         all_classes = "both classes" if len(run.classes) == 2 else "all classes"
         alike = {**given_settings(run.settings), "constraints": limits}
@@ -286,13 +288,6 @@ def is_binary(run: Run) -> bool:
     raw = run.train.columns if run.train is not None else ()
     made = any(column.kind == "numeric" for column in raw)
     return made and all(column.is_binary for column in run.encoding.columns)
-
-
-def _is_rarer(run: Run, label: Any) -> bool:
-    if run.train is None:
-        return False
-    counts = dict(zip(run.train.classes, run.train.class_counts, strict=True))
-    return counts[label] < max(counts.values())
 
 
 def _overfits(run: Run) -> bool:

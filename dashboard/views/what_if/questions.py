@@ -115,10 +115,7 @@ def same_objective(before: Run, after: Run) -> bool:
 def compared_words(
     run: Run, before: Run, after: Run, asked: Mapping[str, Any], is_proven: bool = False
 ) -> str:
-    """Say which two trees are compared, what both keep to, and what is proven of each.
-
-    `is_proven`: the price is, be it since the optimum without the condition is no better.
-    """
+    """Say which two trees are compared, what both keep to, and what is proven, as of the price."""
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
     else:
