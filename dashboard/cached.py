@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 import streamlit as st
-from pandas.core.util.hashing import hash_array, hash_pandas_object
+from pandas.core.util.hashing import hash_pandas_object
 
 from dashboard import session
 from octcore.data.assembly import GapPrice, Missing
@@ -52,19 +51,6 @@ _kept = st.cache_resource(
 def gap_prices(table: RawTable, choice: DataChoice) -> dict[Missing, GapPrice]:
     """What every way to treat missing values costs; empty where none is missing."""
     return prices_of_gaps(table, **session.columns_meant(table, choice))
-
-
-@_kept
-def rows_changed(old: Dataset, new: Dataset) -> tuple[int, int]:
-    """How many rows a data set has that another one has not, and the other way round."""
-    more = _counted(new).sub(_counted(old), fill_value=0)
-    return int(more.clip(lower=0).sum()), int(-more.clip(upper=0).sum())
-
-
-def _counted(data: Dataset) -> pd.Series:
-    labels = hash_array(np.array(["", *map(str, data.classes)], dtype=object))
-    rows = hash_pandas_object(data.frame, index=False)
-    return (31 * rows + labels[0 if data.y is None else data.y + 1]).value_counts()
 
 
 @_kept

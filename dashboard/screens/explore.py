@@ -16,7 +16,7 @@ if picked is not None:
     linked_views.draw(key, run)
     lazy_tabs(
         {
-            "Accuracy": lambda: metrics_view.draw(key, run),
+            "Accuracy": lambda: metrics_view.draw(run),
             "CART beside it": lambda: metrics_view.greedy(key, run),
             "Rules": lambda: metrics_view.rules_table(run),
             "Score a file": lambda: scoring.draw(key, run),

@@ -289,14 +289,16 @@ def solve_settings(lesson: Lesson, key: str) -> dict[str, Any]:
     """Keywords of `octcore.solve` for one formulation of a lesson.
 
     Trees of thresholds choose among all middles between neighbours of different class, so that
-    greedy and optimal trees have the same choice.
+    greedy and optimal trees have the same choice.  Others get the points as they are drawn, within
+    [0, 1]: on scaled columns margins would be other distances than those of the picture.
     """
     info = get_formulation(key).info
     univariate = info.needs_binary_features or key == baseline().key
+    seen = "none" if info.default_encoding == "scaled" else "auto"
     own = {parameter.name for parameter in info.hyperparameters}
     return {
         "formulation": key,
-        "encoding": "class-change" if univariate else "auto",
+        "encoding": "class-change" if univariate else seen,
         "depth": min(lesson.depth, info.max_depth),
         "params": {n: v for n, v in lesson.settings.items() if n in own and n != "depth"},
         "time_limit": TIME_LIMIT,

@@ -73,7 +73,7 @@ def input_key(*parts: object) -> str:
     return session.form_key("constraint", *parts)
 
 
-def _columns_stamp(data: Dataset) -> int:
+def columns_stamp(data: Dataset) -> int:
     """Changes with the columns: a stale choice must not meet new options."""
     return hash((data.feature_names, data.classes))
 
@@ -84,7 +84,7 @@ def _choice(
     """What draws a choice among names of columns, or among pairs of them."""
 
     def draw(parameter: Parameter, data: Dataset, key: Key) -> Any:
-        stamped = key(parameter.name, _columns_stamp(data))
+        stamped = key(parameter.name, columns_stamp(data))
         words = help_of(parameter)
         return pick(label_of(parameter), options(data), help=words, key=stamped, **look)
 
@@ -107,7 +107,7 @@ def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]
             placeholder="none",
             wrap=True,
             help=help_of(parameter),
-            key=key(f"{parameter.name}:{way}", _columns_stamp(data)),
+            key=key(f"{parameter.name}:{way}", columns_stamp(data)),
         )
         found |= {name: way for name in names if name not in found}
     return found
@@ -147,7 +147,7 @@ def _numbers(
     return {
         label: columns[k % len(columns)].number_input(
             words.format(text.markdown(label, 24)),
-            key=key(f"{parameter.name}:{k}", _columns_stamp(data)),
+            key=key(f"{parameter.name}:{k}", columns_stamp(data)),
             **look,
         )
         for k, label in enumerate(data.classes)
@@ -192,7 +192,7 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
     )
     if limit is None:
         return {}
-    stamp = _columns_stamp(data)
+    stamp = columns_stamp(data)
     left, right = st.columns(2)
     attribute = left.selectbox("Groups", grouping, key=key("fairness_attribute", stamp))
     with right:
@@ -207,13 +207,13 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
     return {limit.name: asked}
 
 
-def filled_in(offered: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+def filled_in(offered: Mapping[str, Any], data: Dataset, key: Key = input_key) -> dict[str, Any]:
     """Values of the inputs by key for constraints that another page, or the link, offers."""
-    stamp, names = _columns_stamp(data), data.feature_names
-    values: dict[str, Any] = {input_key("fairness"): None}
+    stamp, names = columns_stamp(data), data.feature_names
+    values: dict[str, Any] = {key("fairness"): None}
     for parameter in ACCEPTED:
         name, given = parameter.name, offered.get(parameter.name)
-        own, stamped = input_key(name), input_key(name, stamp)
+        own, stamped = key(name), key(name, stamp)
         if isinstance(parameter, (IntRange, Flag)):
             values[own] = bool(given) if isinstance(parameter, Flag) else given
         elif isinstance(parameter, Column):
@@ -226,27 +226,20 @@ def filled_in(offered: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
         elif isinstance(parameter, Directions):
             for way in ("up", "down"):
                 columns = [c for c, own_way in (given or {}).items() if own_way == way]
-                values[input_key(f"{name}:{way}", stamp)] = [c for c in columns if c in names]
+                values[key(f"{name}:{way}", stamp)] = [c for c in columns if c in names]
         elif isinstance(parameter, ByClass):
-            values |= _by_class_filled_in(parameter, given, data)
+            numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
+            otherwise = 1.0 if parameter.words else None
+            for k, label in enumerate(data.classes):
+                values[key(f"{name}:{k}", stamp)] = numbers.get(str(label), otherwise)
+            if parameter.words:
+                values[own] = OWN_WEIGHTS if numbers else given
         elif isinstance(parameter, ParityLimit) and given and given["attribute"] in names:
-            values[input_key("fairness")] = parameter
-            values[input_key("fairness_gap")] = float(given["max_gap"])
-            values[input_key("fairness_attribute", stamp)] = given["attribute"]
+            values[key("fairness")] = parameter
+            values[key("fairness_gap")] = float(given["max_gap"])
+            values[key("fairness_attribute", stamp)] = given["attribute"]
             if given.get("given") in names:
-                values[input_key("given", stamp)] = given["given"]
-    return values
-
-
-def _by_class_filled_in(parameter: ByClass, given: Any, data: Dataset) -> dict[str, Any]:
-    numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
-    otherwise = 1.0 if parameter.words else None
-    values: dict[str, Any] = {
-        input_key(f"{parameter.name}:{k}", _columns_stamp(data)): numbers.get(str(label), otherwise)
-        for k, label in enumerate(data.classes)
-    }
-    if parameter.words:
-        values[input_key(parameter.name)] = OWN_WEIGHTS if numbers else given
+                values[key("given", stamp)] = given["given"]
     return values
 
 

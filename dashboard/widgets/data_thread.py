@@ -125,10 +125,12 @@ def strip(view: JobView, what: str = "This run") -> None:
     loaded = session.dataset()
     other = f"are other data, **{text.markdown(loaded.name, 40)}**"
     if loaded.name == data.name:
-        came, gone = cached.rows_changed(data, loaded)  # a row that was changed does both
-        how = f"{text.count(came, 'row')} new, {gone:,} gone"
-        how = how if came or gone else "columns or classes are meant otherwise"
-        other = f"is another version of it ({how})"
+        sides = ("without", data, loaded), ("with", loaded, data)
+        told = [(word, [n for n in one.feature_names if n not in other.feature_names])
+                for word, one, other in sides]  # fmt: skip
+        how = " and ".join(f"{word} {text.few(names)}" for word, names in told if names)
+        how = how or "other rows, labels or kinds of columns"
+        other = f"is another version of it ({text.markdown(how, 200)})"
     left.caption(
         f":material/call_split: {what} is about **{text.markdown(data.name, 40)}** "
         f"({text.count(data.n_samples, 'row')}); loaded {other}."

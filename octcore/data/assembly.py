@@ -243,7 +243,7 @@ class _Assembly:
         elif left:
             did.append(
                 f"{count(len(left), 'column')} left out, whose gaps would cost more than "
-                f"{percent(MOST_LOST, 0)} of the rows ({listing(left)})"
+                f"{percent(MOST_LOST, 0)} of the rows{' in all' * (n_lost > 0)} ({listing(left)})"
             )
         if policy == "drop-rows" and (lean := self.price(*self.plan("auto"))) != price:
             cost = f"{count(lean.n_rows_lost, 'row')} and {count(len(lean.columns), 'column')}"

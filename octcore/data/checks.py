@@ -91,7 +91,7 @@ def _classes(data: Dataset) -> Iterator[Finding]:
     if len(classes) > min(MANY_CLASSES, max(FEW_ROWS, data.n_samples) // 2):
         yield warning(
             "MANY_CLASSES",
-            f"The target {quote(target)} has {len(classes)} classes, a tree of depth 3 has 8 "
+            f"The target {quote(target)} has {len(classes):,} classes, a tree of depth 3 has 8 "
             "leaves; is it an id or a number rather than a class?",
             column=target,
         )
@@ -217,8 +217,8 @@ def check_ids(name: str, noun: str, n_values: int, n_rows: int) -> Finding | Non
     if n_rows < FEW_ROWS or n_values < 0.9 * n_rows:
         return None
     words = (
-        f"has {n_values} different {noun}s in {n_rows} rows and looks like an id; it is left out. "
-        "Choose a kind for it to keep it."
+        f"has {n_values:,} different {noun}s in {n_rows:,} rows and looks like an id; it is left "
+        "out. Choose a kind for it to keep it."
     )
     return of_column(name, "ID_COLUMN", words)
 

@@ -111,12 +111,22 @@ def price_data(before: SolvedRun, after: SolvedRun, same_objective: bool = True)
     if before.is_optimal and before.objective is not None and after.objective is not None:
         high = before.objective - after.objective
         bound = after.objective if after.is_optimal else after.bound
-        low = None if bound is None else max(0.0, before.objective - bound)
+        low = None if bound is None else before.objective - bound
+        if _keeps_all(before.constraints, after.constraints):  # then it cannot gain
+            low = max(0.0, low or 0.0)
     leaves, own = after.tree.n_leaves - before.tree.n_leaves, None
     if not same_objective:
         low, high, own = None, None, before.is_optimal and after.is_optimal
     words = accuracy_words(settings), loss_unit(settings)
     return Price(old, new, leaves, low, high, own, *words)
+
+
+def _keeps_all(given: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether constraints are among others, whose lists may be longer."""
+    kept = {n: others.get(n) for n in given}
+    for name in (n for n, value in given.items() if isinstance(value, list)):
+        kept[name] = [entry for entry in kept[name] or () if entry in given[name]]
+    return kept == given
 
 
 def _worth(run: SolvedRun, settings: Mapping[str, Any]) -> float:

@@ -26,7 +26,6 @@ class FeatureUsage:
     shares: tuple[tuple[float, ...], ...]
     """``shares[feature][node]`` in [0, 1]; the shares of a node sum to 1."""
     words: Mapping[int, str]  # wording of every node's split
-    unused: tuple[str, ...] = ()  # raw features that no split tests
 
 
 def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
@@ -41,8 +40,7 @@ def usage_data(tree: Tree, encoding: Encoding) -> FeatureUsage:
     order = [int(i) for i in np.argsort(-table.sum(axis=1), kind="stable") if table[i].any()]
     used = tuple(encoding.raw_features[i] for i in order)
     shares = tuple(tuple(float(v) for v in table[i]) for i in order)
-    unused = tuple(name for name in encoding.raw_features if name not in used)
-    return FeatureUsage(nodes, used, shares, split_texts(tree, encoding), unused)
+    return FeatureUsage(nodes, used, shares, split_texts(tree, encoding))
 
 
 MOST_FEATURES, MOST_NODES = 30, 15

@@ -17,6 +17,7 @@ from octcore.tree.wording import format_number
 MOST_BINS = 40
 MOST_TICKS = 8
 MOST_LEVELS = 25
+ROWS = {"title_text": "rows", "separatethousands": True}
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ HEIGHTS = (1.0, 0.55, 1.12)
 def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
     """Draw stacked bars by class, a line at every threshold, and the other thresholds by name."""
     across = text.plotly(record.column, 60)
-    figure = framed(palette, 300, x=across, y="rows", barmode="stack", bargap=0.03)
+    figure = framed(palette, 300, x=across, y=ROWS, barmode="stack", bargap=0.03)
     names = text.unique_labels(record.classes, 24)
     edges = np.array(record.edges)
     middles = (edges[:-1] + edges[1:]) / 2
@@ -155,7 +156,7 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
     total = max(1, sum(record.counts))
     colours = [palette.muted if k < 0 else palette.class_colour(k) for k in record.indices]
     words = [f"{n:,} ({text.percent(n / total, 0)})" for n in record.counts]
-    across = {"title_text": "rows", "range": [0, max(record.counts, default=1)]}
+    across = {**ROWS, "range": [0, max(record.counts, default=1)]}
     up = {"autorange": "reversed", "showgrid": False, "ticks": "", "type": "category"}
     figure = framed(palette, max(120, 44 + 30 * len(labels)), False, across, up)
     figure.add_bar(

@@ -38,15 +38,18 @@ class RootValue:
     feature: str
     value: float  # best objective over its columns
     split: str  # the best split on it, in words
-    loss: float  # what starting with it costs against the best of these features
+    loss: float  # what starting with it costs against the best tree that is known
 
 
-def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[RootValue, ...]:
+def root_values_data(
+    values: Mapping[str, Any], encoding: Encoding, least: float | None = None
+) -> tuple[RootValue, ...]:
     """Best value over the columns of every raw feature of which it is known exactly, best first.
 
     A feature with a bound alone is left out: a bound that nobody tightened says nothing of it.
 
     `values`: `Run.values` of an exact search: ``root_values`` and ``root_values_exact`` by column.
+    `least`: objective of a known tree, which may begin with a feature that is left out.
     """
     by_raw: dict[str, tuple[float, bool, int]] = {}
     columns = zip(values.get("root_values", ()), values.get("root_values_exact", ()), strict=True)
@@ -55,11 +58,12 @@ def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[Roo
         # Of equal values an exact one says more than a bound.
         if value is not None and (value, is_exact) > by_raw.get(raw, (-1e300, False, 0))[:2]:
             by_raw[raw] = (float(value), bool(is_exact), j)
-    return _ranked(
+    known = (
         (raw, value, _words_of(Split.on_feature(j), encoding))
         for raw, (value, is_exact, j) in by_raw.items()
         if is_exact
     )
+    return _ranked(known, least)
 
 
 def node_values_data(values: Sequence[ColumnValue], encoding: Encoding) -> tuple[RootValue, ...]:
@@ -71,10 +75,13 @@ def node_values_data(values: Sequence[ColumnValue], encoding: Encoding) -> tuple
     )
 
 
-def _ranked(known: Iterable[tuple[str, float, str]]) -> tuple[RootValue, ...]:
+def _ranked(
+    known: Iterable[tuple[str, float, str]], least: float | None = None
+) -> tuple[RootValue, ...]:
     """Features with value and best split, the best first."""
     found = sorted(known, key=lambda entry: (-entry[1], entry[0]))
-    return tuple(RootValue(*entry, found[0][1] - entry[1]) for entry in found)
+    best = max([v for v in (*(entry[1] for entry in found), least) if v is not None], default=0.0)
+    return tuple(RootValue(*entry, best - entry[1]) for entry in found)
 
 
 def first_split_words(tree: Tree | None, encoding: Encoding) -> str:
@@ -112,7 +119,7 @@ def root_values_figure(
     which = f" (the best {len(shown)} of {len(record)})" if len(record) > len(shown) else ""
     words = f"{measure},<br>best with this feature at {place}{which}"
     figure = framed(palette, 105 + 30 * len(shown), False, words, {"showgrid": False})
-    best = max((entry.value for entry in shown), default=0.0)
+    best = max((entry.value + entry.loss for entry in shown), default=0.0)
     room = max(best - min((entry.value for entry in shown), default=best), 0.02)
     for entry, label in zip(shown, labels, strict=True):
         ruler(figure, [entry.value, best], [label, label], color=palette.muted, width=3)

@@ -121,9 +121,13 @@
     const content = text.replace(/^\ufeff/, "");
     const lacking = (head) => COLUMNS.map(([name]) => name).filter((name) => head.get(name).at < 0);
     const read = (mark) => {
-      const rows = parse(content, mark);
-      const heads = rows.slice(0, TOP).map(placesOf);
-      return { mark, rows, heads, titles: heads.findIndex((head) => !lacking(head).length) };
+      // As octcore.data.table: spreadsheets keep a line as one value, in quotes.
+      const unwrapped = (row) => (row[0].includes(mark) && (row.length === 1 || row[0].includes('"'))
+        && !row.slice(1).some(Boolean) ? parse(row[0], mark)[0] : row);
+      const parsed = parse(content, mark), heads = parsed.slice(0, TOP).map((row) => placesOf(unwrapped(row)));
+      const titles = heads.findIndex((head) => !lacking(head).length), width = unwrapped(parsed[titles] || [""]).length;
+      const rows = parsed.map((row) => (unwrapped(row).length === width ? unwrapped(row) : row));
+      return { mark, rows, heads, titles };
     };
     const [first, ...others] = marks(content);
     let tried = read(first);
@@ -134,7 +138,7 @@
       const names = new Set(lacking(read(first).heads[0] || placesOf([])).map((name) => READ[name].source));
       return say(`The file has no column ${[...names].join(", ")}; the tree asks for it.`);
     }
-    const out = [[...rows[titles].map((name) => name.trim()), "prediction"]], formats = formatsOf(head, rows.slice(titles + 1));
+    const out = [[...rows[titles].map((name) => name.trim()), "prediction"]], formats = formatsOf(head, rows.slice(titles + 1)), fresh = new Map();
     for (const [at, cells] of rows.slice(titles + 1).entries()) {
       if (cells.slice(rows[titles].length).some((cell) => cell.trim())) {
         return say(`Row ${at + 1} has ${cells.length} fields, the line of names ${rows[titles].length}; put fields that hold a separator in quotes.`);
@@ -143,6 +147,8 @@
       for (const [name, isText] of COLUMNS) {
         const text = meant(name, head, cells);
         row[name] = value(text, isText, formats[name], READ[name].words);
+        const { known } = READ[name];
+        if (isText && row[name] !== null && known.length && !known.includes(row[name])) fresh.set(name, (fresh.get(name) || 0) + 1);
         if (row[name] === undefined) {
           return say(`Row ${at + 1}: ${name} needs a ${formats[name] === "date" ? "date" : "number"}, not "${text}".`);
         }
@@ -160,7 +166,9 @@
       }
     }
     const open = out.slice(1).filter((row) => row[row.length - 1] === "").length;
-    say(`${out.length - 1} rows scored${open ? `, ${open} of them without a class: a column that the tree asks for has no value` : ""}.${out.length > 101 ? " The first 100 are shown." : ""}${titles ? ` ${titles} line${titles > 1 ? "s" : ""} above the names left out.` : ""}`);
+    const counted = (n) => n.toLocaleString("en-US");
+    const news = [...fresh].map(([name, n]) => ` ${counted(n)} row${n > 1 ? "s have" : " has"} a value of ${name} that never came up in training.`).join("");
+    say(`${counted(out.length - 1)} rows scored${open ? `, ${counted(open)} of them without a class: a column that the tree asks for has no value` : ""}.${news}${out.length > 101 ? " The first 100 are shown." : ""}${titles ? ` ${titles} line${titles > 1 ? "s" : ""} above the names left out.` : ""}`);
     const save = document.getElementById("save");
     const lines = out.map((row) => row.map((cell) => field(cell, mark)).join(mark));
     save.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));

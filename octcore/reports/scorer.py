@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.numbers import DRESSED, MARKED, OTHER_MARK, WEEKDAYS
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
+from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.reports.page import escaped, page
 from octcore.solving.run import SolvedRun
@@ -19,7 +21,7 @@ def scorer_html(run: SolvedRun, name: str) -> str:
     columns = asked_columns(run.tree, run.encoding)
     lists = {
         "COLUMNS": columns,
-        "READ": {c.name: _reading(c) for c in run.train.columns},
+        "READ": {name: _reading(run.train.column(name), run.encoding) for name, *_ in columns},
         "MARKS": sorted(MISSING_MARKS),
         "WORDS": sorted(MISSING_WORDS),
         "MARKED": {key: (shape.pattern, marks) for key, (shape, marks) in MARKED.items()},
@@ -56,8 +58,11 @@ def scorer_html(run: SolvedRun, name: str) -> str:
     return page(name, parts, script)
 
 
-def _reading(column: Column) -> dict[str, object]:
-    """How the cells of a column are read: from which column, which texts as which, and dates."""
+def _reading(column: Column, encoding: Encoding) -> dict[str, Any]:
+    """How the cells of a column are read: from which column, which texts as which, and dates.
+
+    `known`: texts that came up in training, where splits ask for one of them.
+    """
     kind, *about = column.number_format.split(":", 2)
     dates = {} if not about else {"first": about[0], "order": about[1]}
     if column.source != column.name:
@@ -65,4 +70,7 @@ def _reading(column: Column) -> dict[str, object]:
     names = column.numbers_as_names
     aliases = [*names.items(), *column.meant.items()]
     has_words = bool(names) and MISSING_LEVEL in column.levels  # and so is a word a gap
-    return {"source": column.source, "aliases": aliases, "kind": kind, "words": has_words, **dates}
+    levels = [c for c in encoding.columns if c.raw == column.name and c.kind == "level"]
+    known = [level for c in levels for level in (c.level, c.other) if isinstance(level, str)]
+    told = {"source": column.source, "aliases": aliases, "kind": kind, "words": has_words}
+    return told | {"known": known} | dates

@@ -28,7 +28,7 @@ COLUMNS = {
     "features": lambda run: run.tree and len(run.encoding.tested(run.tree.used_features)),
     "seconds": lambda run: round(run.timings["total"], 3),
     "nodes": lambda run: max((event.nodes for event in run.trace), default=0) or None,
-    "cuts": lambda run: ", ".join(f"{n} {k}" for k, n in cut_families(run).items()) or None,
+    "cuts": lambda run: ", ".join(f"{n:,} {k}" for k, n in cut_families(run).items()) or None,
     "rows": lambda run: run.model_size.get("rows"),
     "binaries": lambda run: run.model_size.get("binaries"),
     "method": lambda run: run.certificate.method,

@@ -335,8 +335,8 @@ class SelectedRun:
         if self.test_accuracy is not None:
             held_out = f" and {percent(self.test_accuracy)} of the held-out"
         return (
-            f"trained on {len(chosen.rows)} selected rows of {chosen.n_samples}; the tree is right "
-            f"on {percent(self.accuracy)} of all{held_out} rows"
+            f"trained on {len(chosen.rows):,} selected rows of {chosen.n_samples:,}; the tree is "
+            f"right on {percent(self.accuracy)} of all{held_out} rows"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -460,7 +460,7 @@ def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None
     tree, accuracy, held_out = run.final_tree, run.accuracy_on(train), run.accuracy_on(test)
     assert accuracy is not None
     notes = [
-        f"Trained on {len(selection.rows)} selected rows of {selection.n_samples}; objective, "
+        f"Trained on {len(selection.rows):,} selected rows of {selection.n_samples:,}; objective, "
         "bound and gap are about those."
     ]
     if selection.unfinished:

@@ -227,7 +227,7 @@ def rows_to_hold_out(data: Dataset, test_size: float) -> tuple[np.ndarray, int]:
     """Rows that may be held out, and how many are; `SettingsError` if none can be."""
     n_test = int(np.ceil(test_size * data.n_samples))
     if n_test >= data.n_samples:
-        message = f"test_size {test_size:g} of {data.n_samples} rows leaves no training row."
+        message = f"test_size {test_size:g} of {data.n_samples:,} rows leaves no training row."
         raise SettingsError("NO_TRAINING_ROWS", message, "test_size")
     movable = np.flatnonzero(np.bincount(data.codes, minlength=data.n_classes)[data.codes] > 1)
     n_test = min(n_test, len(movable) - 1)

@@ -297,7 +297,7 @@ def check_against_data(settings: Settings, data: Dataset) -> Settings:
     smallest = settings.constraints.min_samples_leaf
     n_train = data.n_samples - math.ceil(settings.test_size * data.n_samples)
     if smallest is not None and smallest > n_train:
-        message = f"min_samples_leaf is {smallest}, but there are only {n_train} training rows."
+        message = f"min_samples_leaf is {smallest}, but there are only {n_train:,} training rows."
         raise SettingsError("LEAF_LARGER_THAN_DATA", message, "min_samples_leaf")
     _check_columns(settings.constraints, data)
     return settings

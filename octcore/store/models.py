@@ -383,6 +383,9 @@ def _check_columns(model: StoredModel, names: Sequence[str]) -> None:
     if missing:
         message = f"The rows lack {count(len(missing), 'column')} that the tree tests "
         message += f"({listing(missing)}); add them."
+        known = {normal(str(name)) for c in model.columns for name in (c.source, model.target)}
+        if new := [name for name in names if normal(name) not in known]:
+            message = f"{message[:-1]}, or rename what training did not have ({listing(new)})."
         raise DataError("UNKNOWN_COLUMN", message, column=missing[0])
 
 

@@ -161,6 +161,17 @@ def test_a_proof_of_one_run_bounds_every_run_of_the_question(server, iris):
     app = open_page("solve", run=run_id)
     assert "it is proven that no tree is better" in shown(app)
     assert "another run of the same question, “a search”" in shown(app)
+    worse = Event(
+        0.1, "incumbent", 0.3, 0.95, "start", tree=solve(iris, **settings | {"depth": 1}).tree
+    )
+    open_run = run_from_incumbent(iris, stopped, (worse,), "time_limit", 5.0)
+    run_id = server.store.begin(iris, stopped, "a model", "me")
+    server.store.finish(run_id, JobState.STOPPED, open_run)
+    app = open_page("solve", run=run_id)
+    assert "Another run, “a search”, asks the same and has a better tree" in shown(app)
+    assert "a better tree may exist" not in shown(app)
+    button(app, "Look at the optimal tree").click().run()
+    assert app.session_state["state"].run == other
 
 
 def test_rename_is_kept_in_the_history(server, iris):
@@ -303,7 +314,12 @@ def test_another_version_of_the_rows_of_a_run_is_told_by_what_changed(server, ir
     app.switch_page("screens/explore.py").run()
     assert not app.exception
     words = "This run is about **iris** (149 rows); loaded is another version of it"
-    assert f"{words} (1 row new, 0 gone)." in shown(app)
+    assert f"{words} (other rows, labels or kinds of columns)." in shown(app)
+    dropped = ["petal width (cm)", "petal length (cm)"]
+    fewer = make_dataset(read_sample_table("iris"), "species", drop=dropped, name="iris")
+    app.query_params["run"] = own(app, server, fewer)
+    app.switch_page("screens/explore.py").run()
+    assert "another version of it (with petal length (cm), petal width (cm))." in shown(app)
 
 
 @pytest.mark.slow

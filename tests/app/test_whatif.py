@@ -89,14 +89,22 @@ def test_the_price_of_a_feature_in_words(views):
     assert "Dropping petal width (cm) costs 3.3 accuracy points" in shown(app)
     answer = app.session_state["state"].answers["base"]
     solved, views[answer] = views[answer], replace(views[answer], state="running", run=None)
-    other = open_page("whatif", run="base", answer=answer)  # its form holds no condition
+    other = open_page("whatif", run="base", answer=answer)
+    dropped = next(m for m in other.multiselect if m.label == "Drop features")
+    assert dropped.value == ["petal width (cm)"]  # the form asks what is answered beside it
+    dropped.set_value([]).run()
     assert "Solving with Exact search, dropping petal width (cm): running" in shown(other)
+    assert "Choose at least one condition" in shown(other)
     views[answer] = solved
     assert "Both trees are proven optimal" in shown(app)
     next(b for b in app.button if b.label == "Make a proof file").click().run()
     assert not app.exception
     assert "kB prove that no tree under the condition is better" in shown(app)
     assert not any(b.label == "Make a proof file" for b in app.button)  # nothing is left to press
+    app.switch_page("screens/runs.py").run()
+    app.switch_page("screens/whatif.py").run()
+    dropped = next(m for m in app.multiselect if m.label == "Drop features")
+    assert dropped.value == ["petal width (cm)"]
 
 
 def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):
@@ -128,7 +136,7 @@ def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(view
     assert "Your tree is a heuristic's" in shown(app)
     assert "Both keep to what your run asked for: using at most 1 feature" in shown(app)
     before = views[jobs.followers()["base", "limited"]].run
-    assert f"{100 * before.accuracy:.1f} % becomes" in shown(app)
+    assert f"{100 * before.accuracy:.1f}\N{NO-BREAK SPACE}% becomes" in shown(app)
 
 
 def test_columns_that_no_tree_may_begin_with_are_not_late(views):

@@ -21,7 +21,7 @@ def draw() -> None:
     """Draw the choice of a sample and the uploader."""
     choice = session.choice()
     names = [sample.name for sample in list_samples()]
-    titles = {s.name: f"{s.title}, {s.rows} rows" for s in list_samples()}
+    titles = {s.name: f"{s.title}, {s.rows:,} rows" for s in list_samples()}
     options = names if choice.sample else [OWN_FILE, *names]
     current = choice.sample or OWN_FILE
     sample_column, upload_column = st.columns(2)

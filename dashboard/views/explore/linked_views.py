@@ -6,7 +6,6 @@ from dashboard import session
 from dashboard.views.explore import node_panel, plane_panel, replay
 from dashboard.views.what_if import questions
 from dashboard.widgets import chart, run_summary
-from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.plane_plot import default_axes
 from octcore.solving.run import SolvedRun
@@ -96,6 +95,3 @@ def _usage(run_id: str, run: SolvedRun, tree: Tree) -> None:
         key=session.widget_key("usage", run_id),
         alt=f"{len(record.features)} features used at {len(record.nodes)} branch nodes",
     )
-    if record.unused:
-        unused = text.few([text.markdown(name, 30) for name in record.unused], 12)
-        st.caption(f"Not used: {unused}.")

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.server import jobs
 from dashboard.views.solve import new_rows
 from dashboard.widgets import chart, proofs, run_summary
 from octcore.data.tasks import ASK
@@ -15,7 +14,7 @@ from octcore.solving.run import SolvedRun
 from octcore.tree.wording import rules
 
 
-def draw(run_id: str, run: SolvedRun) -> None:
+def draw(run: SolvedRun) -> None:
     """Draw accuracy and confusion of training and held-out rows."""
     told = (run.accuracy, run.balanced_accuracy, run.mean_cost, run.referred)
     parts = [("training rows", run.train, told)]
@@ -41,11 +40,6 @@ def draw(run_id: str, run: SolvedRun) -> None:
                 key=session.widget_key("confusion", name),
                 alt=f"Confusion of {name}: {record.n_errors:,} errors",
             )
-    if run.test is None and jobs.supervisor().family(run_id) is None:
-        st.caption(
-            "All rows were used for training. Hold some out on the Solve page to see how the tree "
-            "does on rows it has not seen."
-        )
     if run.accuracy_ceiling is not None and run.accuracy_ceiling < 1:
         st.caption(
             "Some rows of different classes are equal in all that the tree may ask: no tree on "
@@ -100,7 +94,6 @@ def model_card(run_id: str, run: SolvedRun) -> None:
             "training rows": f"{run.n_train:,}",
             "held-out rows": f"{run.n_test:,}",
             "encoded columns": f"{len(run.encoding.columns):,}",
-            "accuracy ceiling": text.percent(run.accuracy_ceiling),
         }
         table, alt = [*numbers.items(), *settings_rows(run)], "Bounds, settings and size of the run"
         chart.table(table, "model_card", alt, ("", "value"), height=420)

@@ -76,7 +76,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
         f"gap {text.gap(frame.gap)}".replace(" %", "\N{NO-BREAK SPACE}%")
     )
-    optimum, _ = known_optimum(run_id, run)
+    optimum = known_optimum(run_id, run)
     record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     absolute = not any(gap is not None for gap in record.gap)
     chart.show(
@@ -136,12 +136,9 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     run_summary.still_tree(view, session.widget_key("replay_tree", run_id), f"replay:{run_id}")
 
 
-SAME = 1e-6  # objectives this close (relative) are equal; they are sums in another order
-
-
 def convergence(run_id: str, run: Run) -> None:
     """Draw gap or incumbent and bound over time, and where the time went."""
-    optimum, by = known_optimum(run_id, run)
+    optimum = known_optimum(run_id, run)
     record = convergence_data(run.trace, objective_words(run.settings), optimum, run.is_optimal)
     absolute, scales = True, ["relative gap (log)", "incumbent and bound"]
     if any(gap is not None for gap in record.gap):
@@ -153,8 +150,6 @@ def convergence(run_id: str, run: Run) -> None:
         key=session.widget_key("convergence", run_id, absolute),
         alt=f"Convergence over {text.seconds(record.end)}; final gap {text.gap(run.gap)}",
     )
-    if by and optimum is not None:
-        st.caption(text.markdown(f"{optimum_words(run, optimum)}, as the run {by} proves.", 300))
     times = ((words, run.timings.get(name)) for name, words in TIMES.items())
     spent = [f"{words} {text.seconds(value)}" for words, value in times if value]
     told = MEANING["objective" if absolute else "gap"]
@@ -174,22 +169,12 @@ TIMES = {
 """What was done, by the names that runs give their times; in the order of a solve."""
 
 
-def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
-    """True optimum of the problem of a run; if another run proved it, the name of that."""
+def known_optimum(run_id: str, run: Run) -> float | None:
+    """True optimum of the problem of a run, which another run may have proven."""
     if run.is_proven:
-        return run.objective, ""
+        return run.objective
     found = jobs.proof(run_id)
-    return (None, "") if found is None else (float(found.summary["objective"]), found.name)
-
-
-def optimum_words(run: Run, optimum: float) -> str:
-    """Say how far the tree of a run is from an optimum that another run proved."""
-    if run.objective is None:
-        return f"The true optimum is {optimum:.6g}"
-    missing = abs(optimum - run.objective)
-    if missing <= SAME * max(1.0, abs(optimum)):
-        return f"The tree is optimal ({optimum:.6g}) although this run did not prove it"
-    return f"The true optimum is {optimum:.6g}, the tree of this run has {run.objective:.6g}"
+    return None if found is None else float(found.summary["objective"])
 
 
 def inside(run_id: str, run: SolvedRun) -> None:

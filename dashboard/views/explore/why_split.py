@@ -59,8 +59,12 @@ def _answer(run_id: str, run: SolvedRun, node: int, job: JobView) -> None:
         words.append("No column does better at the root, so this tree is optimal, whatever its "
                      "solve left open.")  # fmt: skip
     st.markdown("**Why this split?** " + text.markdown(" ".join(words), 1500))
+    if run.is_proven:  # that of the tree's own column is known, whatever the search found in time
+        values = [
+            replace(v, value=run.objective, is_exact=True) if v.column == own else v for v in values
+        ]
     record = node_values_data(values, run.encoding)
-    if len(record) > 1:
+    if len(record) > 1 and own in {entry.feature for entry in record}:  # else none is known best
         place = "the root" if node == 1 else f"node {node}"
         chart.show(
             root_values_figure(record, session.palette(), own, place, measure_of(run)),
@@ -180,7 +184,6 @@ def actions(run_id: str, run: SolvedRun, node: int) -> None:
             icon=":material/block:",
             key=session.widget_key("without", run_id, node),
         ):
-            st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
             view, asked = jobs.view(run_id), {"forbidden_features": names}
             data = None if view is None else jobs.rows_of(view)
             able = questions.able_for(run, questions.together(run, asked))

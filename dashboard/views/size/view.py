@@ -182,12 +182,8 @@ def _on_other_splits(
     if own is not None and {**own, "leaf_penalty": 0.0} == asked:
         asked = own  # has been asked on the page Solve
     question = new_rows.TASK, cached.data_token(data), data, asked
-    return new_rows.sizes_told(live.answer(*question, draw=_nothing))
-
-
-def _nothing(job: JobView) -> None:
-    if not job.is_final:
-        st.caption(f"Trying all sizes on {N_SPLITS} splits of the rows: {len(job.parts)} are done.")
+    words = f"Trying all sizes on {N_SPLITS} splits of the rows"
+    return new_rows.sizes_told(live.answer(*question, draw=lambda _: None, doing=words))
 
 
 def _selected(paths: Mapping[str, PenaltyPath], sizes: tuple[Size, ...]) -> tuple[str, int]:

@@ -23,6 +23,7 @@ from octcore.program import Capability
 from octcore.reports.summary import rows_of
 from octcore.solving.run import Run
 from octcore.solving.settings import AUTO, FORMULATION, Asked
+from octcore.store.runs import RunInfo
 
 SIZE = "path"
 MORE_SECONDS = 120.0  # as the button says
@@ -44,6 +45,7 @@ class Step:
     label: str
     icon: str
     page: str = ""  # page to open; empty for a solve
+    run: str | None = None  # to be looked at there; the same as before where it is None
     settings: Mapping[str, Any] | None = None  # keywords of the solve
 
 
@@ -88,12 +90,19 @@ def exactly(settings: Mapping[str, Any], encoding: str = AUTO) -> dict[str, Any]
     return given | {"formulation": info.key, "encoding": encoding, "constraints": constraints}
 
 
-def after(run: Run, greedy: Run | None, missed: Any = None, right_leaves: int = 0) -> Advice:
+def after(
+    run: Run,
+    greedy: Run | None,
+    missed: Any = None,
+    right_leaves: int = 0,
+    proven: RunInfo | None = None,
+) -> Advice:
     """Say what a finished run suggests to do next.
 
     `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
     `missed`: the class that matters, where the tree finds less than half of its rows.
     `right_leaves`: of the size that further splits of the rows ask for; 0 where none were tried.
+    `proven`: another run of the same question that is proven optimal.
     """
     if run.sample_weight is not None:  # which only the library takes
         words = f"{run.badge}, every row by its own weight; new solves here would count rows alike."
@@ -120,10 +129,10 @@ def after(run: Run, greedy: Run | None, missed: Any = None, right_leaves: int = 
             step = Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer)
             if run.is_proven:
                 return Advice(words, (step, LOOK))
-            still = _after_open(run, info)
+            still = _after_open(run, info, proven)
             return Advice(f"{still.sentence} {words}", (step, *still.steps))
     if not run.is_proven:
-        return _after_open(run, info)
+        return _after_open(run, info, proven)
     weighed = ", classes by their weights" * ("class_weight" in run.constraints)
     kept = " that keeps the side constraints" * bool(set(run.constraints) - {"class_weight"})
     if run.asked.has_task:
@@ -133,7 +142,9 @@ def after(run: Run, greedy: Run | None, missed: Any = None, right_leaves: int = 
             (LOOK, ASK, *_as_program(run)),
         )
     can_weigh = "class_weight" in info.constraints - set(run.constraints)
-    if can_weigh and missed is not None and _is_rarer(run, missed):
+    train = run.train
+    counts = {} if train is None else dict(zip(train.classes, train.class_counts, strict=True))
+    if can_weigh and counts.get(missed, math.inf) < max(counts.values(), default=0):
         limits = {**run.constraints, "class_weight": "balanced"}
         all_classes = "both classes" if len(run.classes) == 2 else "all classes"
         alike = {**given_settings(run.settings), "constraints": limits}
@@ -172,7 +183,7 @@ ENDED = {
 """Why a run has no proof, where no limit ended it."""
 
 
-def _after_open(run: Run, info: FormulationInfo) -> Advice:
+def _after_open(run: Run, info: FormulationInfo, proven: RunInfo | None) -> Advice:
     if run.certificate.method == "near-optimal":
         return Advice(f"This tree was chosen among good ones: {run.badge.lower()}.", READING)
     if run.objective is not None and run.bound == run.objective:
@@ -181,6 +192,10 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
             "among those of its kind and depth.",
             READING,
         )
+    if proven is not None and proven.summary["bound"] == run.bound:
+        words = f"Another run, “{proven.name}”, asks the same and has a better tree and its proof."
+        step = Step("Look at the optimal tree", ":material/verified:", "solve", proven.id)
+        return Advice(words, (step, *READING))
     settings = dict(run.settings)
     steps: list[Step] = []
     if not is_search(info) and info.objective == COMMON_OBJECTIVE:
@@ -273,13 +288,6 @@ def is_binary(run: Run) -> bool:
     raw = run.train.columns if run.train is not None else ()
     made = any(column.kind == "numeric" for column in raw)
     return made and all(column.is_binary for column in run.encoding.columns)
-
-
-def _is_rarer(run: Run, label: Any) -> bool:
-    if run.train is None:
-        return False
-    counts = dict(zip(run.train.classes, run.train.class_counts, strict=True))
-    return counts[label] < max(counts.values())
 
 
 def _overfits(run: Run) -> bool:

@@ -219,7 +219,8 @@ def _answer(view: JobView, run: SolvedRun) -> None:
     leaves = new_rows.draw(view, run)
     with place:
         greedy = None if isinstance(numbers, str) else numbers
-        _what_now(view, advice.after(run, greedy, missed, leaves))
+        proof = None if run.is_proven else jobs.proof(view.id)
+        _what_now(view, advice.after(run, greedy, missed, leaves, proof))
 
     def more() -> None:
         proofs.verification(view.id, run, with_words=False)
@@ -238,7 +239,7 @@ def _what_now(view: JobView, found: advice.Advice) -> None:
             if not st.button(step.label, key=key, icon=step.icon, type=kind):
                 continue
             if step.page:
-                session.open_page(step.page)
+                session.open_page(step.page, step.run)
             if start.start(step.settings or {}, jobs.rows_of(view)):
                 st.rerun()
 

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import history, jobs, tunings
+from dashboard.server import jobs, tunings
 from dashboard.server.tunings import Plan, Standing, Work
 from dashboard.widgets import chart, data_thread, inputs, live, settings_form
 from dashboard.widgets.parameter_form import help_of, input_key, label_of
@@ -144,44 +143,18 @@ def start_button(data: Dataset, plan: Plan) -> bool:
         return False
     label = f"Try {text.count(work.candidates, 'candidate')}"
     pressed = inputs.wide_button(label, "play_arrow", "tune_start")
-    st.caption(work_words(work, _known_seconds(plan.formulation, data)))
+    st.caption(work_words(work))
     return pressed
 
 
-def work_words(work: Work, known: tuple[float, int] | None) -> str:
-    """Say how many trainings there are and how long they take at most, and probably.
-
-    `known`: median seconds of earlier runs, and how many.
-    """
+def work_words(work: Work) -> str:
+    """Say how many trainings there are and how long they take at most."""
     finals = text.count(work.finals, "final training")
-    words = (
+    return (
         f"{text.count(work.candidates, 'candidate')} × {text.count(work.folds, 'split')} + "
         f"{finals} = **{text.count(work.trainings, 'training')}**, one after the other; at most "
         f"{text.seconds(work.longest)} if each takes its whole {text.seconds(work.time_limit)}."
     )
-    if known is None:
-        return words
-    seconds, count = known
-    expected = text.seconds(work.trainings * min(seconds, work.time_limit))
-    return (
-        f"{words} {text.count(count, 'earlier run')} of this formulation on data of this name took "
-        f"{text.seconds(seconds)} (median), so **about {expected}**."
-    )
-
-
-def _known_seconds(formulation: str, data: Dataset) -> tuple[float, int] | None:
-    try:
-        found = history.entries(jobs.supervisor(), session.token())
-    except OctError:
-        return None
-    seconds = [
-        float(entry.summary["seconds"])
-        for entry in found
-        if entry.settings.get("formulation") == formulation
-        and f" on {data.name}," in entry.title
-        and entry.summary.get("seconds")
-    ]
-    return (float(np.median(seconds)), len(seconds)) if seconds else None
 
 
 TABLE = "tune_table"

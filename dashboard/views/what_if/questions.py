@@ -1,13 +1,14 @@
 """What can be asked of a solved tree: the tree under other conditions, and all that are as good."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation, of_common_objective
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.plotting import text
 from octcore.plotting.difference import condition_words
 from octcore.selection.near_optimal import FORMULATION, run_of_tree
 from octcore.solving.prepare import prepare, split_rows
@@ -111,8 +112,10 @@ def same_objective(before: Run, after: Run) -> bool:
     return json.dumps(weights[0], default=str) == json.dumps(weights[1], default=str)
 
 
-def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) -> str:
-    """Say which two trees are compared, what both keep to, and what is proven of each."""
+def compared_words(
+    run: Run, before: Run, after: Run, asked: Mapping[str, Any], is_proven: bool = False
+) -> str:
+    """Say which two trees are compared, what both keep to, and what is proven, as of the price."""
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
     else:
@@ -125,12 +128,18 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
             f"Your tree is {why}, so the price counts from the best tree of thresholds of depth "
             f"{before.depth} ({_proof(before)})"
         )
-    words = f"{first} and the best tree under the condition ({_proof(after)})."
-    kept = {n: v for n, v in run.constraints.items() if n not in asked}
+    second = _proof(after)
+    if is_proven and not after.is_proven:
+        second = f"{after.asked.info.title}, as good as the best without it"
+    words = f"{first} and the best tree under the condition ({second})."
+    kept = {n: v for n, v in run.constraints.items() if n not in asked or n in LISTS}
     if kept:
         words += f" Both keep to what your run asked for: {condition_words(kept)}."
     else:
         words += " Depth, columns, rows and the price of a leaf are the same for both."
+    if before.test_accuracy is not None and after.test_accuracy is not None:
+        old, new = map(text.percent, (before.test_accuracy, after.test_accuracy))
+        words += f" The price counts training rows; of the held-out rows {old} and {new} are right."
     return words
 
 
@@ -173,17 +182,33 @@ def needs_bins(run: Run, formulation: str) -> bool:
     return get_formulation(formulation).info.needs_binary_features and not run.encoding.is_binary
 
 
+LISTS = ("forbidden_features", "forbidden_pairs")
+
+
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The run's own constraints and the asked ones; lists are joined, floors taken together."""
     given = dict(run.constraints)
     joined = {**given, **asked}
-    for name in ("forbidden_features", "forbidden_pairs"):
-        if name in given and name in asked:
-            entries = [tuple(e) if isinstance(e, list) else e for e in (*given[name], *asked[name])]
-            joined[name] = list(dict.fromkeys(entries))
-    if "min_recall" in given and "min_recall" in asked:
-        joined["min_recall"] = {**given["min_recall"], **asked["min_recall"]}
+    for name in given.keys() & asked.keys():
+        if name in LISTS:
+            joined[name] = list(dict.fromkeys((*_entries(given[name]), *_entries(asked[name]))))
+        elif name in ("min_recall", "monotone"):
+            joined[name] = {**given[name], **asked[name]}
     return joined
+
+
+def added(run: Run, constraints: Mapping[str, Any]) -> dict[str, Any]:
+    """What `together` has joined to the run's own constraints."""
+    found = {n: value for n, value in constraints.items() if value != run.constraints.get(n)}
+    for name in LISTS:
+        own = _entries(run.constraints.get(name, ()))
+        if rest := [entry for entry in _entries(found.pop(name, ())) if entry not in own]:
+            found[name] = rest
+    return found
+
+
+def _entries(value: Sequence[Any]) -> list[Any]:
+    return [tuple(entry) if isinstance(entry, list) else entry for entry in value]
 
 
 @dataclass(frozen=True)

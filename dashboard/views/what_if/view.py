@@ -1,6 +1,7 @@
 """A what-if: its conditions, root values, the price, and both trees with their differences."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -47,6 +48,11 @@ def draw(view: JobView, run: SolvedRun) -> None:
     base = what_if.comparison_settings(run, data)
     if base is not None and _counts_from(run, answer) == "base":
         live.solve("base", view.id, data, base)
+    key = partial(session.widget_key, "whatif", view.id)
+    dropped = key("forbidden_features", constraint_form.columns_stamp(data))
+    if answer is not None and dropped not in st.session_state:  # no form is drawn yet
+        asked = what_if.added(run, Asked.of(answer.settings).constraints)
+        st.session_state.update(constraint_form.filled_in(asked, data, key))
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.fragment(_question)(view.id, run, data)
@@ -89,7 +95,8 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     searched = reference.run if reference is not None and reference.is_final else None
     if searched is None or what_if.left_out(run):
         return ()
-    return root_values_data(searched.extras, searched.encoding)
+    known = run if what_if.is_comparable(run) else searched
+    return root_values_data(searched.extras, searched.encoding, known.objective)
 
 
 def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
@@ -230,12 +237,12 @@ def _answer(run_id: str, run: SolvedRun) -> None:
             live.no_result(base, words, (what, run_id) if what == "base" else None)
         return
     given = Asked.of(answer.settings).constraints
-    changed = {name: value for name, value in given.items() if value != run.constraints.get(name)}
-    asked = changed or given
+    asked = what_if.added(run, given) or given
     price = price_data(before, after, what_if.same_objective(before, after))
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown("## " + words.replace(" %", "\N{NO-BREAK SPACE}%"))
-    st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
+    told = what_if.compared_words(run, before, after, asked, price.is_proven)
+    st.caption(text.markdown(told, 600))
     words = "Search the tree without the condition again"
     if what == "base" and not before.is_proven and live.again(what, run_id, label=words):
         jobs.followers().pop((what, run_id), None)
@@ -276,11 +283,8 @@ def _conditions(
     run_id: str, run: SolvedRun, data: Dataset, values: tuple[RootValue, ...]
 ) -> dict[str, Any]:
     """Draw the conditions, `values` beside the features; returns those that are asked for."""
-
-    def key(*parts: object) -> str:
-        return session.widget_key("whatif", run_id, *parts)
-
-    asked: dict[str, Any] = {}
+    key, asked = partial(session.widget_key, "whatif", run_id), dict[str, Any]()
+    stamp = constraint_form.columns_stamp(data)
     known = {entry.feature: entry for entry in values}
     used = run.encoding.tested(run.tree.used_features)
     asked["forbidden_features"] = st.multiselect(
@@ -289,7 +293,7 @@ def _conditions(
         format_func=lambda name: f"{text.printable(name)} (used)" if name in used else name,
         placeholder="none",
         help="Raw columns that no split may test; those in use come first.\n\n`forbidden_features`",
-        key=key("drop"),
+        key=key("forbidden_features", stamp),
     )
     asked["root_feature"] = st.selectbox(
         "Start with",
@@ -301,7 +305,7 @@ def _conditions(
         placeholder="any feature",
         help="Raw column that the root must test, with the best objective of any such tree.\n\n"
         "`root_feature`",
-        key=key("root"),
+        key=key("root_feature", stamp),
     )
     asked |= constraint_form.constraint_inputs(_of(IntRange), data, key, per_line=3)
     with st.expander("Pairs and paths", icon=":material/link_off:"):

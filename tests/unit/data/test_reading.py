@@ -950,6 +950,19 @@ def test_what_is_said_of_columns_left_out_holds_for_each_of_them():
     assert "an id or a date" not in error.value.message
 
 
+def test_large_counts_are_parted_and_gaps_are_counted_in_all():
+    """A column with 6 % gaps was said to cost more than 10 % of the rows."""
+    lines = [
+        f"row {i},{'' if i % 13 == 0 else i % 7},{'' if i % 17 == 2 else i % 5},{i % 2}"
+        for i in range(2000)
+    ]
+    data = read_csv(("name,a,b,y\n" + "\n".join(lines)).encode(), target="y", missing="auto")
+    words = " ".join(finding.message for finding in data.findings)
+    assert "has 2,000 different texts in 2,000 rows" in words
+    assert "118 rows of 2,000 left out (first in line 4); 1 column left out, whose gaps" in words
+    assert "would cost more than 10 % of the rows in all (“a”)" in words
+
+
 def test_another_choice_types_no_column_again(monkeypatch):
     read = read_table(PLAIN.replace(b"3.5,1.25", b"3.5,"))
     first = make_dataset(read, "y")

@@ -39,7 +39,6 @@ def test_usage_of_a_univariate_tree_is_one_feature_a_node(univariate):
     assert record.nodes == (1, 2, 3)
     assert record.features == (HOSTILE, "width")
     assert record.shares == ((0.0, 1.0, 1.0), (1.0, 0.0, 0.0))
-    assert record.unused == ()
     figure = usage_figure(record, LIGHT, selected=2)
     assert figure.layout.shapes[0].x0 == 0.5
     assert "<img" not in str(figure.data[0].y)

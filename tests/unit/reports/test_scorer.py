@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from octcore.data.reading import read_csv, read_table
@@ -74,3 +75,44 @@ def test_a_page_refuses_rows_that_are_longer_than_the_names(tmp_path: Path) -> N
     assert said.startswith("Row 1 has 2 fields, the line of names 1;")
     quoted = said_by_page(scorer_html(run.needed, "r"), b'a\n"9,5"\n"10,5"\n', tmp_path)
     assert quoted[1] == 'a,prediction\n"9,5",u\n"10,5",v\n'
+
+
+@pytest.mark.parametrize("which", ["all", "rows", "header", "some"])
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_a_page_reads_lines_that_are_quoted_as_a_whole(which, mark, tmp_path: Path) -> None:
+    """It said that the file has no such column; `octcore predict` read it."""
+    lines = [f"a{mark}text{mark}y"]
+    lines += [f'{k}{mark}"{k % 5}, so{mark}"{mark}{"uv"[k > 9]}' for k in range(20)]
+    run = solve(read_csv("\n".join(lines).encode(), target="y"), depth=1, verify=False)
+    page = scorer_html(run.needed, "r")
+    chosen = {"all": range(21), "rows": range(1, 21), "header": [0], "some": [2, 5, 7]}[which]
+    wrapped = [
+        f'"{x.replace(chr(34), 2 * chr(34))}"' if k in chosen else x for k, x in enumerate(lines)
+    ]
+    told = [said_by_page(page, "\r\n".join(some).encode(), tmp_path) for some in (lines, wrapped)]
+    assert told[0] == told[1]
+    assert told[0][0] == "20 rows scored."
+
+
+def test_a_page_says_how_many_rows_have_a_value_that_training_did_not(tmp_path: Path) -> None:
+    """It scored them without a word, where `octcore predict` says so."""
+    lines = [f"{'abcd'[k % 4]},{k},{'uv'[k % 4 == 1]}" for k in range(40)]
+    run = solve(
+        read_csv("\n".join(["kind,n,y", *lines]).encode(), target="y"), depth=1, verify=False
+    )
+    rows = "\n".join(["kind,n", *("z,1" for _ in range(1200)), "b,2", "a,3", ",4"]).encode()
+    model = load_model(model_to_dict(run))
+    told = " ".join(score(model, read_table(rows, names=["kind"]).frame()).findings)
+    assert "1,200 rows of column “kind” have a value that never came up in training (“z”)" in told
+    said, *_ = said_by_page(scorer_html(run.needed, "r"), rows, tmp_path)
+    assert said.startswith("1,203 rows scored, 1 of them without a class")
+    assert "1,200 rows have a value of kind that never came up in training." in said
+
+
+def test_rows_whose_columns_were_renamed_are_told_which_are_new() -> None:
+    content = "".join(f"{k},{k * 7 % 40},{'uv'[(k > 9) ^ (k * 7 % 40 > 20)]}\n" for k in range(40))
+    run = solve(read_csv(f"a,b,y\n{content}".encode(), target="y"), depth=2, verify=False)
+    rows = pd.DataFrame({"start": [1], "stop": [2], "y": ["u"]})
+    words = r"lack 2 columns .*“a”, “b”.*rename what training did not have \(“start”, “stop”\)\."
+    with pytest.raises(DataError, match=words):
+        score(load_model(model_to_dict(run)), rows)

@@ -84,14 +84,6 @@ def test_a_data_set_is_hashed_once_however_often_a_page_asks(monkeypatch):
     assert len(asked) == 1
 
 
-def test_rows_that_came_and_went_are_counted_as_often_as_they_stand_there():
-    data = load_sample("iris")
-    old, new = data.subset([0, 0, 0, 1, 60]), data.subset([0, 1, 2, 2, 60, 61])
-    assert cached.rows_changed(old, new) == (3, 2)
-    other = replace(new, classes=("setosa", "another", "virginica"))
-    assert cached.rows_changed(new, other) == (2, 2)
-
-
 def test_rows_of_a_run_become_a_table_without_being_written_and_read(monkeypatch):
     monkeypatch.setattr(reading, "read_table", None)
     table, _ = table_of(load_sample("finches"))

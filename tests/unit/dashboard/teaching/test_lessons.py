@@ -28,6 +28,7 @@ from octcore.formulations.base import list_formulations
 from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.plane_plot import plane_figure
 from octcore.solving.solve import solve
+from octcore.tree.geometry import node_margins
 
 DRAWN = ((100, 100, 0), (200, 900, 1), (900, 200, 1), (800, 800, 0))
 
@@ -236,3 +237,19 @@ def test_the_margin_is_that_of_the_line_that_is_drawn():
     distance = abs((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)) / np.hypot(x2 - x1, y2 - y1)
     assert lesson_numbers(run).narrowest == pytest.approx(2 * distance.min())
     assert abs(run.tree.splits[1].threshold + run.tree.splits[1].solved_offset) > 0.02
+
+
+@pytest.mark.parametrize("key", ["margot", "svm1-odt"])
+def test_the_margin_of_a_node_is_the_distance_in_the_picture(key):
+    """On columns that were stretched to [0, 1] a node said 0.15 where the band was 0.06 wide."""
+    rng = np.random.default_rng(0)
+    points = tuple(
+        (int(400 + 200 * x), int(1000 * y), int(y > 0.3 + 0.4 * x)) for x, y in rng.random((30, 2))
+    )
+    lesson = lessons.with_points(
+        lessons.lesson_from({"set": "drawn", "points": "", "depth": 1}), points
+    )
+    data = lessons.lesson_data(lesson)
+    run = solve(data, **lessons.solve_settings(lesson, key), verify=False).needed
+    margins = node_margins(run.tree, run.encoding.transform(data.frame), data.codes)
+    assert margins[1].width == pytest.approx(lesson_numbers(run).narrowest)

@@ -69,6 +69,26 @@ def test_an_open_gap_is_said(base):
     assert "open gap" in price_words(unknown, "X")
 
 
+def test_a_looser_limit_may_gain_what_a_condition_cannot(base):
+    """A tree with more leaves than the run may have was called optimal as it lost nothing."""
+
+    def under(**constraints):
+        return replace(base, settings={**base.settings, "constraints": constraints})
+
+    after = replace(under(max_leaves=4), status="feasible", bound=base.objective + 0.05)
+    price = price_data(under(max_leaves=3), after)
+    assert not price.is_proven
+    assert price.low == pytest.approx(-0.05)
+    # As good as the best without the condition, a tree under it is optimal, and no search says so.
+    price = price_data(base, after)
+    assert price.is_proven
+    words = what_if.compared_words(base, base, after, {"max_leaves": 4}, price.is_proven)
+    assert "condition (Exact search, as good as the best without it)" in words
+    assert price_data(
+        under(forbidden_features=["a"]), under(forbidden_features=["a", "b"])
+    ).is_proven
+
+
 def test_nothing_lost_is_said():
     run = solve(load_sample("iris"), "path-search", depth=1)
     assert "costs nothing" in price_words(price_data(run, run), "Keeping it")
@@ -147,6 +167,10 @@ def test_a_bound_is_no_value(base):
     best = root_values_data(base.extras, base.encoding)[0]
     flags = [column.raw == best.feature for column in base.encoding.columns]
     assert root_values_data({**base.extras, "root_values_exact": flags}, base.encoding) == (best,)
+    # It called the best of the others the best, above the tree that begins with another column.
+    others = {**base.extras, "root_values_exact": [not flag for flag in flags]}
+    first, *_ = root_values_data(others, base.encoding, base.objective)
+    assert first.loss == base.objective - first.value > 0
     nothing = {**base.extras, "root_values_exact": [False] * len(flags)}
     assert root_values_data(nothing, base.encoding) == ()
 
@@ -220,6 +244,20 @@ def test_constraints_of_the_run_stay(iris):
     settings = what_if.variant_settings(run, iris, {"max_leaves": 3}, "path-search")
     assert settings["constraints"]["max_leaves"] == 3
     assert settings["params"] == {"leaf_penalty": 0.01}
+    # It said that the price is of dropping both, and not what both trees keep to.
+    asked = what_if.added(run, joined)
+    assert asked == {"forbidden_features": ["petal length (cm)"], "max_leaves": 3}
+    kept = "Both keep to what your run asked for: dropping petal width (cm)."
+    assert kept in what_if.compared_words(run, run, run, asked)
+
+
+def test_a_price_says_what_both_trees_do_on_held_out_rows(iris):
+    before, after = (solve(iris, "path-search", depth=depth, test_size=0.3) for depth in (2, 1))
+    truth = np.array(before.test.classes)[before.test.codes]
+    right = [np.mean(run.predict(run.test.frame) == truth) for run in (before, after)]
+    shares = [f"{100 * share:.1f}" for share in right]
+    words = what_if.compared_words(before, before, after, {})
+    assert words.endswith(f"of the held-out rows {shares[0]} % and {shares[1]} % are right.")
 
 
 def test_rows_of_a_run_are_its_training_rows_where_the_history_has_no_others(
@@ -297,6 +335,10 @@ def test_lists_and_floors_of_run_and_question_are_joined(base):
                                     "min_recall": {"y": 0.9}})  # fmt: skip
     assert joined["forbidden_pairs"] == [("a", "b"), ("a", "c")]
     assert joined["min_recall"] == {"x": 0.5, "y": 0.9}
+    assert what_if.added(run, joined)["forbidden_pairs"] == [("a", "c")]
+    run = replace(base, settings={**base.settings, "constraints": {"monotone": {"a": "up"}}})
+    ways = {"monotone": {"a": "up", "b": "down"}}
+    assert what_if.together(run, {"monotone": {"b": "down"}}) == ways
     words = condition_words({"max_leaves": 3, "root_feature": "age"})
     assert words == "using at most 3 leaves and starting with age"
     names = ["age", "ward", "lactate", "smoker"]

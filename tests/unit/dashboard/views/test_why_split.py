@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from dashboard.server.job_view import JobView
 from dashboard.views.explore import why_split
 from octcore.data.samples import load_sample
 from octcore.formulations.base import loss_words
@@ -85,3 +86,25 @@ def test_a_question_about_a_level_is_asked_positively() -> None:
     words = [first_split_words(value.tree, run.encoding) for value in run.values(node=1)]
     assert len(words) > 1
     assert all(" is " in said and " is not " not in said for said in words if said)
+
+
+@pytest.mark.parametrize("node", [1, 3])
+def test_no_other_column_is_called_best_where_the_time_gave_none_of_the_tree(
+    node, monkeypatch
+) -> None:
+    """The chart began with a column that costs 0.0003, as the best, and left out the tree's own."""
+    run = solve(load_sample("iris"), depth=2).needed
+    own = run.encoding.columns[run.tree.splits[node].features[0]].raw
+    values = [
+        replace(value, is_exact=value.column != own, value=value.value + (value.column == own))
+        for value in run.values(node=node)
+    ]
+    drawn = []
+    monkeypatch.setattr(why_split.chart, "show", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr(why_split.thresholds, "draw_on_press", lambda *_: None)
+    job = JobView("x", "x", {}, "done", result={"values": [value.to_dict() for value in values]})
+    why_split._answer("x", run, node, job)
+    dots = next(trace for trace in drawn[0].data if trace.marker.size == 15)
+    told = dict(zip(dots.y, dots.text, strict=True))
+    assert told[own] == f"{run.objective:.4g} (best)"
+    assert {words for words in told.values() if "best" in words} == {told[own]}
