@@ -1,5 +1,6 @@
 """Inputs generated from the declarations of settings; knows nothing of their meaning."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -32,8 +33,16 @@ def parameter_form(
     """
     declared = tuple(declared)
 
-    def grid(some: Iterable[Parameter]) -> dict[str, Any]:
-        return _grid(some, owner, source, given)
+    def grid(some: list[Parameter]) -> dict[str, Any]:
+        """Two inputs a line: numbers and words first, then switches."""
+        found: dict[str, Any] = {}
+        for is_switch in (False, True):
+            columns = itertools.cycle(st.columns(2))
+            for parameter in (p for p in some if isinstance(p, Flag) == is_switch):
+                with next(columns):
+                    key = session.widget_key(owner, "param", parameter.name)
+                    found[parameter.name] = parameter_input(parameter, key, source, given=given)
+        return found
 
     quick = [p for p in declared if p.name in SPEED_UPS]
     basic = [p for p in declared if not p.advanced and p not in quick]
@@ -48,22 +57,6 @@ def parameter_form(
             values |= grid(advanced)
     defaults = {parameter.name: parameter.default for parameter in declared}
     return {name: value for name, value in values.items() if value != defaults[name]}
-
-
-def _grid(
-    declared: Iterable[Parameter], owner: str, source: str, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Two inputs a line: numbers and words first, then switches."""
-    values: dict[str, Any] = {}
-    parts = sorted(declared, key=lambda p: isinstance(p, Flag))
-    for is_switch in (False, True):
-        columns = st.columns(2)
-        here = [p for p in parts if isinstance(p, Flag) == is_switch]
-        for position, parameter in enumerate(here):
-            with columns[position % 2]:
-                key = session.widget_key(owner, "param", parameter.name)
-                values[parameter.name] = parameter_input(parameter, key, source, given=given)
-    return values
 
 
 def label_of(parameter: Parameter) -> str:
