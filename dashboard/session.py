@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -53,7 +53,8 @@ class State:
     """An upload of which only the first lines could be read: its content, its name, and these."""
     aside: dict[Any, str] = field(default_factory=dict)  # kinds of predicted columns, by table
     uploads: int = 0
-    forms: int = 0  # part of the keys of the inputs of the Solve form, see `renew_form`
+    forms: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    """How often the form of a page was filled in, part of the keys of its inputs, and with what."""
     untaken: tuple[dict[str, Any], str] = field(default_factory=lambda: ({}, ""))
     """Settings of the Solve form, and what it said that others asked for and they do not hold."""
     token: str = ""
@@ -63,8 +64,6 @@ class State:
     rows: "dict[str, ChosenRow]" = field(default_factory=dict)  # chosen row of every run
     panels: dict[str, str] = field(default_factory=dict)
     """What stands under the tree of a run: `NODE`, which it is at first, `ROW` or `REPLAY`."""
-    playing: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
     compared: tuple[str, ...] = ()
     ticked: tuple[str, ...] = ()  # on the page Runs
     tuning: str | None = None
@@ -375,13 +374,7 @@ def panel(run: str) -> str:
 
 def show_panel(run: str, name: str) -> None:
     """Show something else under the tree of a run."""
-    pause()
     state().panels[run] = name
-
-
-def pause() -> None:
-    """Stop the replay that goes on by itself."""
-    state().playing.clear()
 
 
 def offer(page: str, value: Any) -> None:
@@ -390,8 +383,21 @@ def offer(page: str, value: Any) -> None:
 
 
 def take_offer(page: str) -> Any:
-    """What another page offers; None from then on."""
-    return st.session_state.pop(f"offered_{page}", None)
+    """What another page offers; None from then on.
+
+    The inputs of the form get new keys, and start from that.  Under the old ones, what a browser
+    still sends that asks for a redraw at that moment would be taken for what was chosen, while it
+    shows the new values.
+    """
+    offered = st.session_state.pop(f"offered_{page}", None)
+    if offered:
+        state().forms[page] = state().forms.get(page, (0, {}))[0] + 1, offered
+    return offered
+
+
+def filled_in(page: str) -> Mapping[str, Any]:
+    """Settings that the inputs of a form start from; empty before another page offered some."""
+    return state().forms.get(page, (0, {}))[1]
 
 
 def link(name: str, written: str) -> None:
@@ -436,18 +442,6 @@ def kept(*parts: object) -> dict[str, Any]:
     return {"key": widget_key(*parts), "persist_state": "session"}
 
 
-def form_key(*parts: object) -> str:
-    """Key of an input of the Solve form."""
-    return widget_key("form", state().forms, *parts)
-
-
-def renew_form() -> None:
-    """Go on with the values of the Solve form under new keys, before it is filled in.
-
-    A browser that asks for a redraw at that moment still sends the old values of its inputs; they
-    would be taken for what was chosen, while it shows the new ones.
-    """
-    old = form_key("")
-    kept = {str(k): v for k, v in st.session_state.items() if str(k).startswith(old)}
-    state().forms += 1
-    st.session_state.update({form_key(k.removeprefix(old)): v for k, v in kept.items()})
+def form_key(page: str, *parts: object) -> str:
+    """Key of an input of the form of a page."""
+    return widget_key(page, state().forms.get(page, (0, {}))[0], *parts)

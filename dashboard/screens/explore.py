@@ -18,7 +18,7 @@ if picked is not None:
         {
             "Accuracy": lambda: metrics_view.draw(run),
             "CART beside it": lambda: metrics_view.greedy(key, run),
-            "Rules": lambda: metrics_view.rules_table(run),
+            "Rules": lambda: metrics_view.rules_table(key, run),
             "Score a file": lambda: scoring.draw(key, run),
             "Model card": lambda: metrics_view.model_card(key, run),
             "Download": lambda: exports.draw(key, title, run, 3),

@@ -15,7 +15,7 @@ from streamlit import runtime
 from dashboard import views
 from dashboard.server import history
 from dashboard.server.families import Family
-from dashboard.server.job_view import JobView, title_of
+from dashboard.server.job_view import JobView
 from dashboard.server.presses import outlive_redraws
 from dashboard.server.supervisor import Supervisor
 from dashboard.server.tables import Tables
@@ -68,7 +68,6 @@ def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = 
     `title`: name in the history; by default made of settings and data.
     Raises `OctError` if settings or data are refused, or too many solves wait already.
     """
-    title = title or title_of(settings, data.name)
     return supervisor().submit(owner, data, settings, title)
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -73,10 +73,6 @@ class Entry:
     def now(self, **changes: Any) -> None:
         """Know something else of it."""
         self.known = replace(self.known, **changes)
-
-    def end(self, state: JobState) -> None:
-        """Be final."""
-        self.now(finished=time.time(), state=state)
 
     def view(self, position: int) -> JobView:
         """Return what pages may see."""
@@ -150,10 +146,8 @@ class Supervisor:
         """
         accepted = check_against_data(check_settings(**settings), data)
         settings, run_id = {**settings, "time_limit": accepted.time_limit}, str(uuid.uuid4())
-        title = name or title_of(settings, data.name)
-        asked = JobView(run_id, title, settings, data=data, session=session)
-        begin = partial(self._writer.begin, run_id, data, settings, name, session)
-        self._queue(Entry(asked), begin)
+        name = name or title_of(settings, data.name)
+        self._queue(Entry(JobView(run_id, name, settings, data=data, session=session)))
         return run_id
 
     def submit_task(
@@ -184,13 +178,11 @@ class Supervisor:
         """
         if self.store is None:
             raise StoreError("NO_HISTORY", "The tree cannot be kept: there is no history of runs.")
-        run_id = str(uuid.uuid4())
+        run_id, write = str(uuid.uuid4()), self._writer.put
         settings = {key: value for key, value in run.settings.items() if key != "data"}
-        self._writer.begin(run_id, data, settings, name, session)
-        self._writer.start(run_id)
-        for event in run.trace.events:
-            self._writer.append(run_id, event)
-        self._writer.finish(run_id, JobState.DONE, run, "")
+        write(run_id, RunStore.begin, data, settings, name, session, run_id)
+        write(run_id, RunStore.append, run_id, run.trace.events)
+        write(run_id, RunStore.finish, run_id, JobState.DONE, run)
         self._writer.drain(DRAIN_SECONDS)
         return run_id
 
@@ -201,7 +193,8 @@ class Supervisor:
                 self._families[run_id] = family
             for old in list(self._families)[:-KEPT_TASKS]:
                 del self._families[old]
-        self._writer.keep_family(family.runs, family.whole, family.to_dict())
+        kept = (family.runs, family.whole, family.to_dict())
+        self._writer.put(family.runs[0], RunStore.keep_family, *kept)
 
     def family(self, run_id: str) -> Family | None:
         """What a solve is a part of; None for most."""
@@ -254,9 +247,7 @@ class Supervisor:
                 return
             job = entry.job
             if job is None:
-                entry.end(JobState.STOPPED)
-                if not entry.known.task:
-                    self._writer.finish(job_id, JobState.STOPPED, None, "Stopped in the queue.")
+                self._end(entry, JobState.STOPPED, message="Stopped in the queue.")
         if job is not None:
             job.stop(wait=wait)
 
@@ -307,17 +298,20 @@ class Supervisor:
         self._thread.join(2.0)
         self._writer.close()
 
-    def _queue(self, entry: Entry, begin: Callable[[], None] = lambda: None) -> None:
+    def _queue(self, entry: Entry) -> None:
         entry.now(submitted=time.time())
+        asked = entry.known
         with self._lock:
             waiting = [other for other in self._entries.values() if other.is_waiting]
-            own = sum(other.known.session == entry.known.session for other in waiting)
+            own = sum(other.known.session == asked.session for other in waiting)
             if own >= QUEUED_PER_SESSION or len(waiting) >= QUEUED_ALTOGETHER:
                 message = f"{own} of your solves and {len(waiting)} altogether wait already; stop "
                 message += "one or wait for one to end."
                 raise SettingsError("QUEUE_FULL", message)
-            self._entries[entry.known.id] = entry
-        begin()
+            self._entries[asked.id] = entry
+        if not asked.task and asked.data is not None:
+            given = (asked.data, asked.settings, asked.title, asked.session, asked.id)
+            self._writer.put(asked.id, RunStore.begin, *given, JobState.QUEUED)
         self._dispatch()
 
     def _order(self) -> tuple[JobView, ...]:
@@ -353,14 +347,14 @@ class Supervisor:
         assert asked.data is not None
         request = Request(asked.data, asked.settings, task=asked.task, seconds=entry.seconds)
         if not asked.task:
-            self._writer.start(asked.id)
+            self._writer.put(asked.id, RunStore.start, asked.id)
         try:
             keep = partial(self._writer.append, asked.id)
             entry.job = self._pool.start(request, keep, partial(self._ended, entry))
         except (OSError, RuntimeError) as error:
             failure = EngineError("NO_WORKER", f"No worker could be started: {error}.")
             entry.now(error=failure)
-            self._end(entry, JobState.FAILED, None, failure)
+            self._end(entry, JobState.FAILED, message=failure.message)
 
     def _keep_verification(self, run_id: str, found: Verification) -> None:
         try:
@@ -370,7 +364,7 @@ class Supervisor:
         with self._lock:
             if run_id in self._entries:
                 self._entries[run_id].verified = run
-        self._writer.replace_result(run_id, run)
+        self._writer.put(run_id, RunStore.replace_result, run_id, run)
         self._writer.drain(DRAIN_SECONDS)
 
     def _ended(self, entry: Entry, job: Job) -> None:
@@ -380,15 +374,18 @@ class Supervisor:
         if found is not None:
             self._keep_verification(str(asked.settings["run_id"]), Verification.from_dict(found))
         entry.job = job
-        self._end(entry, snapshot.state, snapshot.run, snapshot.error)
+        message = "" if snapshot.error is None else snapshot.error.message
+        self._end(entry, snapshot.state, snapshot.run, message)
         self._dispatch()
 
-    def _end(self, entry: Entry, state: JobState, run: Run | None, error: OctError | None) -> None:
+    def _end(
+        self, entry: Entry, state: JobState, run: Run | None = None, message: str = ""
+    ) -> None:
         with self._lock:
-            entry.end(state)
+            entry.now(finished=time.time(), state=state)
         if not entry.known.task:
-            message = "" if error is None else error.message
-            self._writer.finish(entry.known.id, state, run, message)
+            run_id = entry.known.id
+            self._writer.put(run_id, RunStore.finish, run_id, state, run, message)
 
     def _forget_old(self) -> None:
         known = [entry.known for entry in self._entries.values() if entry.is_final]

@@ -35,7 +35,7 @@ class Plan:
     """What to try and how to judge it."""
 
     formulation: str
-    grid: Mapping[str, tuple[Any, ...]]
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     protocol: str = "k-fold"  # this and `choice` as in `octcore.tune`
     choice: str = "accuracy"
     depth: int = 2

@@ -1,6 +1,7 @@
 """Inputs for side constraints, class weights and what answers cost, from their declarations."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets.parameter_form import help_of, label_of, parameter_input
+from dashboard.widgets.parameter_form import NOTHING, help_of, label_of, parameter_input
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.data.tasks import COSTS, LARGEST, ORDINAL, REFER
@@ -24,7 +25,7 @@ from octcore.parameters import (
     Parameter,
 )
 from octcore.plotting import text
-from octcore.tree.constraints import ACCEPTED, MAX_GAP, ParityLimit
+from octcore.tree.constraints import MAX_GAP, ParityLimit
 
 MOST_PAIR_FEATURES = 20
 MOST_CLASSES = 12
@@ -35,28 +36,31 @@ Key = Callable[..., str]
 """Makes the key of an input from the name of the constraint and further parts."""
 
 
-def constraint_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
-    """Draw the constraints that a formulation can express; returns those that are asked for."""
-    able = [parameter for parameter in ACCEPTED if parameter.name in info.constraints]
-    return asked_for(constraint_inputs(able, data, input_key))
-
-
 def constraint_inputs(
-    declared: Iterable[Parameter], data: Dataset, key: Key, per_line: int = 2
+    declared: Iterable[Parameter],
+    data: Dataset,
+    key: Key,
+    per_line: int = 2,
+    given: Mapping[str, Any] = NOTHING,
 ) -> dict[str, Any]:
-    """Draw inputs of some constraints; returns their values, None where nothing is asked for."""
+    """Draw inputs of some constraints; returns their values, None where nothing is asked for.
+
+    `given`: what they start from, by name, as far as these data have it.
+    """
     declared = tuple(declared)
     asked: dict[str, Any] = {}
     numbers = [p for p in declared if isinstance(p, IntRange)]
     columns = st.columns(per_line, vertical_alignment="bottom") if numbers else []
     for position, parameter in enumerate(numbers):
         with columns[position % per_line]:
-            asked[parameter.name] = parameter_input(parameter, key(parameter.name), none="no limit")
+            asked[parameter.name] = parameter_input(
+                parameter, key(parameter.name), none="no limit", given=given
+            )
     for parameter in declared:
         draw = DRAW.get(type(parameter))
         if draw is not None:
-            asked[parameter.name] = draw(parameter, data, key)
-    return asked | _fairness([p for p in declared if isinstance(p, ParityLimit)], data, key)
+            asked[parameter.name] = draw(parameter, data, key, given.get(parameter.name))
+    return asked | _fairness([p for p in declared if isinstance(p, ParityLimit)], data, key, given)
 
 
 def asked_for(values: dict[str, Any]) -> dict[str, Any]:
@@ -68,30 +72,32 @@ def asked_for(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def input_key(*parts: object) -> str:
-    """Key of an input of the Solve form."""
-    return session.form_key("constraint", *parts)
-
-
 def columns_stamp(data: Dataset) -> int:
     """Changes with the columns: a stale choice must not meet new options."""
     return hash((data.feature_names, data.classes))
 
 
 def _choice(
-    pick: Callable[..., Any], options: Callable[[Dataset], Sequence[Any]], **look: Any
+    pick: Callable[..., Any],
+    options: Callable[[Dataset], Sequence[Any]],
+    first: Callable[[Any, Sequence[Any]], Any],
+    **look: Any,
 ) -> Callable[..., Any]:
-    """What draws a choice among names of columns, or among pairs of them."""
+    """What draws a choice among names of columns, or among pairs of them.
 
-    def draw(parameter: Parameter, data: Dataset, key: Key) -> Any:
-        stamped = key(parameter.name, columns_stamp(data))
-        words = help_of(parameter)
-        return pick(label_of(parameter), options(data), help=words, key=stamped, **look)
+    `first`: what it starts from, by what is given and what there is.
+    """
+
+    def draw(parameter: Parameter, data: Dataset, key: Key, given: Any) -> Any:
+        known, stamped = options(data), key(parameter.name, columns_stamp(data))
+        start = first(given, known)
+        kept = session.kept(stamped)
+        return pick(label_of(parameter), known, start, help=help_of(parameter), **kept, **look)
 
     return draw
 
 
-def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]:
+def _directions(parameter: Parameter, data: Dataset, key: Key, given: Any) -> dict[str, str]:
     """Draw the columns with which the prediction may only rise, and those with which only fall."""
     ordered = [c.name for c in data.columns if c.kind == "ordinal" or c.holds_numbers]
     if not ordered:
@@ -104,72 +110,95 @@ def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]
         names = column.multiselect(
             f"Only {word} {towards} with",
             ordered,
+            [name for name in ordered if (given or {}).get(name) == way],
             placeholder="none",
             wrap=True,
             help=help_of(parameter),
-            key=key(f"{parameter.name}:{way}", columns_stamp(data)),
+            **session.kept(key(f"{parameter.name}:{way}", columns_stamp(data))),
         )
         found |= {name: way for name in names if name not in found}
     return found
 
 
-def _by_class(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, float] | None:
+def _by_class(
+    parameter: ByClass, data: Dataset, key: Key, given: Any
+) -> str | dict[Any, float] | None:
     """Draw a word that stands for numbers, or a number for every class; it may stay empty."""
     has_few = data.n_classes <= MOST_CLASSES
     if not parameter.words:
         if not has_few:
             return {}
         st.caption(f"{label_of(parameter)} (`{parameter.name}`)")
-        share = {"value": None, "min_value": 0.0, "max_value": parameter.high, "step": 0.05}
-        floors = _numbers(parameter, data, key, "{}", placeholder="none", **share)
+        look = {"max_value": parameter.high, "step": 0.05, "placeholder": "none"}
+        floors = _numbers(parameter, data, key, given, None, min_value=0.0, **look)
         return {label: floor for label, floor in floors.items() if floor is not None}
     options = [*parameter.words, *([OWN_WEIGHTS] if has_few else [])]
+    word = OWN_WEIGHTS if isinstance(given, Mapping) else given
     picked = st.selectbox(
         label_of(parameter),
         options,
-        index=None,
+        options.index(word) if word in options else None,
         placeholder="every row counts the same",
         help=help_of(parameter),
         **session.kept(key(parameter.name)),
     )
     if picked != OWN_WEIGHTS:
         return picked
-    weight = {"value": 1.0, "min_value": 0.01, "max_value": 1000.0, "step": 0.5, "format": "%g"}
-    weights = _numbers(parameter, data, key, "Weight of {}", **weight)
+    look = {"max_value": 1000.0, "step": 0.5, "format": "%g"}
+    weights = _numbers(parameter, data, key, given, 1.0, min_value=0.01, **look)
     return weights if len(set(weights.values())) > 1 else None
 
 
 def _numbers(
-    parameter: ByClass, data: Dataset, key: Key, words: str, **look: Any
+    parameter: ByClass, data: Dataset, key: Key, given: Any, value: float | None, **look: Any
 ) -> dict[Any, Any]:
-    """Draw one number for every class, three a line."""
+    """Draw one number for every class, three a line; `value`: what is not given starts from."""
     columns = st.columns(min(3, max(1, data.n_classes)))
+    words = "Weight of {}" if parameter.words else "{}"
+    numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
     return {
         label: columns[k % len(columns)].number_input(
             words.format(text.markdown(label, 24)),
-            key=key(f"{parameter.name}:{k}", columns_stamp(data)),
+            value=numbers.get(str(label), value),
+            **session.kept(key(f"{parameter.name}:{k}", columns_stamp(data))),
             **look,
         )
         for k, label in enumerate(data.classes)
     }
 
 
-def _pairs(data: Dataset) -> list[tuple[str, str]]:
-    return list(combinations(data.feature_names[:MOST_PAIR_FEATURES], 2))
-
-
 DRAW: dict[type[Parameter], Callable[..., Any]] = {
-    Names: _choice(st.multiselect, lambda data: data.feature_names, placeholder="none"),
-    Column: _choice(st.selectbox, lambda data: data.feature_names, index=None, placeholder="free"),
-    NamePairs: _choice(st.multiselect, _pairs, format_func=" with ".join, placeholder="none"),
+    Names: _choice(
+        st.multiselect,
+        lambda data: data.feature_names,
+        lambda given, names: [name for name in given or () if name in names],
+        placeholder="none",
+    ),
+    Column: _choice(
+        st.selectbox,
+        lambda data: data.feature_names,
+        lambda given, names: names.index(given) if given in names else None,
+        placeholder="free",
+    ),
+    NamePairs: _choice(
+        st.multiselect,
+        lambda data: list(combinations(data.feature_names[:MOST_PAIR_FEATURES], 2)),
+        lambda given, pairs: [p for p in pairs if set(p) in map(set, given or ())],
+        format_func=" with ".join,
+        placeholder="none",
+    ),
     Directions: _directions,
-    Flag: lambda parameter, data, key: parameter_input(parameter, key(parameter.name)),
+    Flag: lambda parameter, data, key, given: parameter_input(
+        parameter, key(parameter.name), given={parameter.name: given}
+    ),
     ByClass: _by_class,
 }
 """What draws a constraint, by its kind; whole numbers and fairness limits stand together."""
 
 
-def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dict[str, Any]:
+def _fairness(
+    declared: Sequence[ParityLimit], data: Dataset, key: Key, given: Mapping[str, Any]
+) -> dict[str, Any]:
     """Draw one fairness limit; returns it by its name."""
     if not declared:
         return {}
@@ -181,81 +210,55 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
     if not grouping:
         st.caption("Fairness limits need a column of groups; every column here has many numbers.")
         return {}
-    limit = st.selectbox(
+    limits = [given.get(parameter.name) or {} for parameter in declared]
+    first = next((limit for limit in limits if limit.get("attribute") in grouping), {})
+    limit: Any = st.selectbox(
         "Fairness limit",
         declared,
-        index=None,
+        limits.index(first) if first else None,
         placeholder="none",
         format_func=lambda parameter: parameter.title.lower(),
         help="\n\n".join(f"**{p.title.lower()}**: {p.help}" for p in declared),
-        key=key("fairness"),
+        **session.kept(key("fairness")),
     )
     if limit is None:
         return {}
-    stamp = columns_stamp(data)
+
+    def column(label: str, name: str, names: list[str]) -> str:
+        kept = session.kept(key(f"fairness_{name}", columns_stamp(data)))
+        index = names.index(first[name]) if first.get(name) in names else 0
+        return st.selectbox(label, names, index, **kept)
+
     left, right = st.columns(2)
-    attribute = left.selectbox("Groups", grouping, key=key("fairness_attribute", stamp))
+    with left:
+        attribute = column("Groups", "attribute", grouping)
     with right:
-        gap = parameter_input(MAX_GAP, key("fairness_gap"), step=0.01)
+        gap = parameter_input(MAX_GAP, key("fairness_gap"), given=first, step=0.01)
     asked: dict[str, Any] = {"attribute": attribute, "max_gap": gap}
     if limit.has_given:
         others = [name for name in grouping if name != attribute]
         if not others:
             st.caption(f"{limit.title} needs a second column of groups; there is only one.")
             return {}
-        asked["given"] = st.selectbox("Within every level of", others, key=key("given", stamp))
+        asked["given"] = column("Within every level of", "given", others)
     return {limit.name: asked}
 
 
-def filled_in(offered: Mapping[str, Any], data: Dataset, key: Key = input_key) -> dict[str, Any]:
-    """Values of the inputs by key for constraints that another page, or the link, offers."""
-    stamp, names = columns_stamp(data), data.feature_names
-    values: dict[str, Any] = {key("fairness"): None}
-    for parameter in ACCEPTED:
-        name, given = parameter.name, offered.get(parameter.name)
-        own, stamped = key(name), key(name, stamp)
-        if isinstance(parameter, (IntRange, Flag)):
-            values[own] = bool(given) if isinstance(parameter, Flag) else given
-        elif isinstance(parameter, Column):
-            values[stamped] = given if given in names else None
-        elif isinstance(parameter, Names):
-            values[stamped] = [column for column in given or () if column in names]
-        elif isinstance(parameter, NamePairs):
-            asked = [set(pair) for pair in given or ()]
-            values[stamped] = [pair for pair in _pairs(data) if set(pair) in asked]
-        elif isinstance(parameter, Directions):
-            for way in ("up", "down"):
-                columns = [c for c, own_way in (given or {}).items() if own_way == way]
-                values[key(f"{name}:{way}", stamp)] = [c for c in columns if c in names]
-        elif isinstance(parameter, ByClass):
-            numbers = {str(k): v for k, v in given.items()} if isinstance(given, Mapping) else {}
-            otherwise = 1.0 if parameter.words else None
-            for k, label in enumerate(data.classes):
-                values[key(f"{name}:{k}", stamp)] = numbers.get(str(label), otherwise)
-            if parameter.words:
-                values[own] = OWN_WEIGHTS if numbers else given
-        elif isinstance(parameter, ParityLimit) and given and given["attribute"] in names:
-            values[key("fairness")] = parameter
-            values[key("fairness_gap")] = float(given["max_gap"])
-            values[key("fairness_attribute", stamp)] = given["attribute"]
-            if given.get("given") in names:
-                values[key("given", stamp)] = given["given"]
-    return values
-
-
 def cost_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
-    """Draw the inputs; returns `costs` and `refer` where they are not as usual."""
+    """Draw the inputs of Solve; returns `costs` and `refer` where they are not as usual."""
     if not info.has_costs:
         st.caption("This formulation counts errors only.")
         return {}
+    key, given = partial(session.form_key, session.SOLVE, "costs"), session.filled_in(session.SOLVE)
     asked: dict[str, Any] = {}
     in_order = data.n_classes > 2 and st.toggle(
         "The further apart the classes, the dearer",
-        **session.kept(cost_key(ORDER)),
+        given.get(COSTS.name) == ORDINAL,
+        **session.kept(key(ORDER)),
         help=help_of(COSTS),
     )
-    table = {} if in_order else _cost_table(data)
-    refer = parameter_input(REFER, cost_key(REFER.name), none="nobody is asked", step=0.05)
+    table = {} if in_order else _cost_table(data, key, given.get(COSTS.name))
+    refer = parameter_input(REFER, key(REFER.name), none="nobody is asked", given=given, step=0.05)
     if in_order or table:
         asked[COSTS.name] = ORDINAL if in_order else table
     if refer is not None:
@@ -263,7 +266,7 @@ def cost_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
     return asked
 
 
-def _cost_table(data: Dataset) -> dict[str, dict[str, float]]:
+def _cost_table(data: Dataset, key: Key, given: Any) -> dict[str, dict[str, float]]:
     """Draw one line for every true class with the costs of the other answers."""
     if data.n_classes > MOST_COSTED:
         st.caption(
@@ -271,43 +274,21 @@ def _cost_table(data: Dataset) -> dict[str, dict[str, float]]:
             "line (`--costs`)."
         )
         return {}
+    first = given if isinstance(given, Mapping) else {}
     table: dict[str, dict[str, float]] = {}
     per_line = data.n_classes - 1
     columns = st.columns(max(1, per_line), vertical_alignment="bottom")
     for place, (true, answer) in enumerate(permutations(data.classes, 2)):
         cost = columns[place % per_line].number_input(
             f"{text.markdown(true, 24)} called {text.markdown(answer, 24)}",
-            value=1.0,
+            value=float(first.get(str(true), {}).get(str(answer), 1.0)),
             min_value=0.0,
             max_value=LARGEST,
             step=0.5,
             format="%g",
-            **session.kept(_cell_key(data, true, answer)),
+            # A stale number must not meet new classes.
+            **session.kept(key(*map(data.classes.index, (true, answer)), hash(data.classes))),
         )
         if cost != 1:
             table.setdefault(str(true), {})[str(answer)] = cost
     return table
-
-
-def cost_key(*parts: object) -> str:
-    """Key of an input of costs."""
-    return session.form_key("costs", *parts)
-
-
-def _cell_key(data: Dataset, true: object, answer: object) -> str:
-    """Key of a cell of the table: a stale number must not meet new classes."""
-    return cost_key(data.classes.index(true), data.classes.index(answer), hash(data.classes))
-
-
-def costs_filled_in(offered: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
-    """Values of the inputs by key for settings that another page offers."""
-    costs = offered.get(COSTS.name)
-    table = costs if isinstance(costs, Mapping) else {}
-    return {
-        cost_key(ORDER): costs == ORDINAL,
-        cost_key(REFER.name): offered.get(REFER.name),
-        **{
-            _cell_key(data, true, answer): float(table.get(str(true), {}).get(str(answer), 1.0))
-            for true, answer in permutations(data.classes, 2)
-        },
-    }

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.job_view import HELPER, JobView
+from dashboard.server.job_view import HELPER, JobView, title_of
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -110,7 +110,7 @@ def solve(what: str, about: str, data: Dataset, settings: Mapping[str, Any]) -> 
     known = jobs.view(jobs.followers().get((what, about)))
     if known is not None:
         return known
-    name = f"{HELPER} of What if or Alternatives) {jobs.title_of(settings, data.name)}"
+    name = f"{HELPER} of What if or Alternatives) {title_of(settings, data.name)}"
     started = inputs.tried(lambda: jobs.submit(session.token(), data, settings, name))
     if started is not None:
         jobs.followers()[what, about] = started

@@ -19,14 +19,15 @@ from octcore.solving.settings import (
     FORMULATION,
     TEST_SIZE,
     TIME_LIMIT,
+    Asked,
 )
 
-FIRST_FORMULATION = str(FORMULATION.default)
+USUAL = Asked.of({})
 MOST_SHARE = 50  # percent of the rows that a form holds out; more would leave few to train on
 
 
 def formulation_input(
-    key: str, given: str = FIRST_FORMULATION, label: str = FORMULATION.title
+    key: str, given: str = USUAL.formulation, label: str = FORMULATION.title
 ) -> FormulationInfo:
     """Draw the choice of a formulation."""
     infos = {info.key: info for info in list_formulations()}
@@ -58,11 +59,12 @@ def encoding_input(info: FormulationInfo, key: str, given: str = AUTO) -> str:
     )
 
 
-def engine_input(info: FormulationInfo, key: str) -> str:
+def engine_input(info: FormulationInfo, key: str, given: str | None) -> str:
     """Draw the choice of an engine, of those that can solve the formulation."""
     return st.selectbox(
         label_of(ENGINE),
         [AUTO, *info.engines],
+        1 + info.engines.index(given) if given in info.engines else 0,
         **session.kept(key),
         format_func=lambda name: f"auto ({info.engines[0]})" if name == AUTO else name,
         help=f"{help_of(ENGINE)}\n\nOnly engines that can solve this formulation are offered.",
@@ -76,9 +78,9 @@ def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
     )
 
 
-def limit_input(key: str, given: float | None = None, words: str = "") -> float:
+def limit_input(key: str, given: float = USUAL.time_limit, words: str = "") -> float:
     """Draw the input of the time limit."""
-    limit = replace(TIME_LIMIT, low=1.0, low_open=False, default=given or TIME_LIMIT.default)
+    limit = replace(TIME_LIMIT, low=1.0, low_open=False, default=max(1.0, given))
     limit = replace(limit, help=f"{words}\n\n{limit.help}" if words else limit.help)
     return parameter_input(limit, key, step=10.0)
 
@@ -87,7 +89,7 @@ def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
     """Draw the share of rows that are held out; returns it as a setting, nothing for none."""
     share = st.slider(
         label_of(TEST_SIZE),
-        value=value,
+        value=min(MOST_SHARE, value),
         min_value=0,
         max_value=MOST_SHARE,
         format="%d %%",
@@ -104,16 +106,13 @@ def params_popover(
     label: str = "Settings",
     without: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Draw the hyperparameters behind a button, with given values filled in."""
-    declared = [
-        replace(parameter, default=given.get(parameter.name, parameter.default))
-        for parameter in info.hyperparameters
-        if parameter.name not in without
-    ]
+    """Draw the hyperparameters behind a button; returns what differs from defaults or was given."""
+    declared = [parameter for parameter in info.hyperparameters if parameter.name not in without]
     if not declared:
         return {}
     with st.popover(label, icon=":material/tune:", width="stretch", key=key):
-        params = dict(given) | parameter_form(declared, key, str(info.reference))
+        params = {p.name: p.default for p in declared if p.name in given}
+        params |= parameter_form(declared, key, str(info.reference), given)
     if params:
         st.caption(", ".join(f"{text.markdown(k)} = {text.markdown(v)}" for k, v in params.items()))
     return params

@@ -1,9 +1,10 @@
 """Where the data sets of the papers are, and how to read them; none of them is in the package."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from octcore.data.findings import few
 from octcore.errors import DataError
 
 VARIABLE = "OCT_REFERENCE"
+Files = Mapping[str, tuple[str, int, Mapping[str, Any]]]
+"""By data set: file, position of the class, and what else `table` takes."""
 
 
 def data_folder(given: str | None) -> Path:
@@ -60,6 +63,12 @@ def _encoded(path: Path, name: str) -> Dataset:
     return Dataset.from_arrays(table.drop(columns="target"), table["target"], name=name)
 
 
+def loader(folder: Path, files: Files, dataset: str, **layout: Any) -> Callable[[], Dataset]:
+    """Loader of one of some tables; `layout` instead of what is said of it."""
+    file, target, options = files[dataset]
+    return partial(table, folder / file, dataset, target, **{**options, **layout})
+
+
 @cache
 def table(
     path: Path,
@@ -70,6 +79,7 @@ def table(
     categorical: bool = False,
     separator: str = ",",
     two_classes: bool = False,
+    medians: bool = False,
 ) -> Dataset:
     """Read a raw table; rows with ``?`` (missing) are dropped from numeric tables.
 
@@ -79,18 +89,26 @@ def table(
     `categorical`: whether all features are nominal; then ``?`` is a value like others.
     `separator`: regular expression between cells.
     `two_classes`: whether all classes but 0 become 1.
+    `medians`: whether all columns are numeric, one of two texts too, and the few missing cells take
+    the median of their column.
     """
     frame = pd.read_csv(
         path, header=0 if header else None, sep=separator, encoding="utf-8-sig", engine="python"
     )
     frame.columns = [str(column).strip() for column in frame.columns]
     label = frame.columns[target]
-    if not categorical:
+    if not categorical and not medians:
         frame = frame.replace("?", np.nan).dropna()
     y = frame[label].to_numpy()
     if two_classes:
         y = (y.astype(float) != 0).astype(int)
     X = frame.drop(columns=[label, *(frame.columns[j] for j in drop)])
+    if medians:
+        X = X.apply(
+            lambda cells: pd.factorize(cells, sort=True)[0] if cells.dtype == "str" else cells
+        )
+        kinds = dict.fromkeys(X.columns, "numeric")
+        return Dataset.from_arrays(X.fillna(X.median()).astype(float), y, kinds=kinds, name=name)
     if not categorical:
         return Dataset.from_arrays(X.astype(float), y, name=name)
     X = X.astype(str).replace("?", "unknown")  # a value like others in the papers

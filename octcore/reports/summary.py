@@ -1,6 +1,7 @@
 """A run for people who decide: half a page in words, every number by routing rows; no Streamlit."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,9 +59,8 @@ class Summary:
     leaves: tuple[LeafCount, ...]
     confusions: tuple[tuple[object, object, int], ...]
     """True class, given class and rows, the most frequent first; of the rows that count."""
-    greedy_train: Score | None = None
-    greedy_test: Score | None = None
-    greedy_leaves: int = 0
+    greedy: "Summary | None" = None
+    """What CART says of the same rows, if it is to be compared with."""
 
     @property
     def has_held_out(self) -> bool:
@@ -83,15 +83,10 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
     if run is None or run.train.y is None:
         return None
     counted = run.train if run.test is None else run.test
-    X = run.tree.encoded(run.encoding, counted.frame)
-    is_told = run.tree.predict_codes(X) < counted.n_classes
-    largest = int(np.argmax(run.train.class_counts))
-    scores = {} if greedy is None else {
-        "greedy_train": _score(greedy, run.train),
-        "greedy_test": _score(greedy, run.test),
-        "greedy_leaves": greedy.tree.n_leaves,
-    }  # fmt: skip
     tree, focus = run.tree, run.train.focus
+    X = tree.encoded(run.encoding, counted.frame)
+    answers = metrics.confusion(tree, X, counted.codes)
+    of_largest = answers[int(np.argmax(run.train.class_counts))]
     given_codes = {tree.class_of(label) for label in tree.labels.values()}
     return Summary(
         tally(tree, X, counted, focus),
@@ -100,19 +95,19 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
         tuple(label for k, label in enumerate(counted.classes) if k not in given_codes),
         _score(run, run.train),
         _score(run, run.test),
-        Score(int((counted.codes == largest)[is_told].sum()), int(is_told.sum())),
-        _leaves(run, run.tree),
-        _confusions(run, run.tree, counted),
-        **scores,
+        Score(*(int(told[..., : counted.n_classes].sum()) for told in (of_largest, answers))),
+        _leaves(run, tree),
+        _confusions(answers, counted.classes),
+        None if greedy is None else summary(replace(greedy, test=run.test)),
     )
 
 
 def _score(run: SolvedRun, rows: Dataset | None) -> Score:
     if rows is None or rows.y is None:
         return Score(0, 0)
-    codes = run.tree.predict_codes(run.tree.encoded(run.encoding, rows.frame))
-    told = int((codes < rows.n_classes).sum())
-    return Score(int((codes == rows.y).sum()), told, rows.n_samples - told)
+    answers = metrics.confusion(run.tree, run.tree.encoded(run.encoding, rows.frame), rows.codes)
+    told = int(answers[:, : rows.n_classes].sum())
+    return Score(int(np.trace(answers)), told, rows.n_samples - told)
 
 
 def _leaves(run: Run, tree: Tree) -> tuple[LeafCount, ...]:
@@ -140,13 +135,14 @@ def _reached(rows: metrics.NodeSummary | None, tree: Tree, label: int) -> Score:
     return Score(rows.right(label), told, rows.n_samples - told)
 
 
-def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, object, int], ...]:
-    counts = metrics.confusion(tree, tree.encoded(run.encoding, rows.frame), rows.codes)
+def _confusions(
+    answers: np.ndarray, classes: Sequence[object]
+) -> tuple[tuple[object, object, int], ...]:
     found = [
-        (rows.classes[i], rows.classes[j], int(counts[i][j]))
-        for i in range(len(rows.classes))
-        for j in range(len(rows.classes))
-        if i != j and counts[i][j]
+        (true, told, int(answers[i, j]))
+        for i, true in enumerate(classes)
+        for j, told in enumerate(classes)
+        if i != j and answers[i, j]
     ]
     return tuple(sorted(found, key=lambda entry: -entry[2]))
 
@@ -228,9 +224,9 @@ def headline_words(found: Summary) -> str:
 
 def greedy_words(found: Summary) -> str:
     """One sentence on CART beside it; empty where there is none."""
-    other = found.greedy_test if found.has_held_out else found.greedy_train
-    if other is None or other.share is None:
+    if found.greedy is None or found.greedy.score.share is None:
         return ""
+    other, leaves = found.greedy.score, text.count(len(found.greedy.leaves), "leaf")
     kind = "held-out" if found.has_held_out else "training"
     own, rows = found.score, f"the same {other.rows:,} {kind} rows"
     of = ""
@@ -238,7 +234,7 @@ def greedy_words(found: Summary) -> str:
         rows, of = f"{text.count(other.rows, f'{kind} row')} that get a class", f" of {own.rows:,}"
     return (
         f"The usual method (CART, split by split on the same rows) gets {other.right:,} of {rows} "
-        f"right with {text.count(found.greedy_leaves, 'leaf')}; this tree gets {own.right:,}{of} "
+        f"right with {leaves}; this tree gets {own.right:,}{of} "
         f"with {text.count(len(found.leaves), 'leaf')}."
     )
 
@@ -273,11 +269,11 @@ def errors_html(found: Summary) -> str:
 
 def beside_html(found: Summary) -> str:
     """Put CART and this tree side by side."""
-    if found.greedy_train is None or found.greedy_test is None:
+    if found.greedy is None:
         return ""
     rows = [
-        ("this tree", *map(_cell, (found.test, found.train)), len(found.leaves)),
-        ("CART", *map(_cell, (found.greedy_test, found.greedy_train)), found.greedy_leaves),
+        (name, *map(_cell, (of.test, of.train)), len(of.leaves))
+        for name, of in (("this tree", found), ("CART", found.greedy))
     ]
     header = ("", "right, held out", "right, training", "leaves")
     words = f"<p>{escaped(greedy_words(found), 900)}</p>"

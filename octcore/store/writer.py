@@ -11,17 +11,14 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Concatenate, ParamSpec
 
-from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import StoreError
-from octcore.solving.run import JobState, Run
 from octcore.store.runs import RunStore
 
 BATCH_SECONDS = 1.0  # what a crash may lose
@@ -35,14 +32,15 @@ PASSING = frozenset({"DISK_FULL", "BUSY", "IO_ERROR", "STORE_FAILED"})
 LASTING = frozenset({"READ_ONLY", "CANNOT_OPEN", "CORRUPT", "OTHER_VERSION"})
 """Troubles with the file; it is opened anew before the next try."""
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Something to write: what it is, for which run, and how, or the event that it is."""
+    """Something to write: about which run, by what method and how, or the event that it is."""
 
-    kind: str
     run_id: str
+    method: Callable[..., object] | None = None
     write: Callable[[RunStore], object] = lambda _: None
     event: Event | None = None
 
@@ -69,34 +67,23 @@ class RunWriter:
         self._thread = threading.Thread(target=self._write, name="run-writer", daemon=True)
         self._thread.start()
 
-    def begin(
-        self, run_id: str, data: Dataset, settings: Mapping[str, Any], name: str, session: str
+    def put(
+        self,
+        run_id: str,
+        write: Callable[Concatenate[RunStore, P], object],
+        /,
+        *args: P.args,
+        **more: P.kwargs,
     ) -> None:
-        """Write down a queued solve."""
-        asked = (data, settings, name, session, run_id, JobState.QUEUED)
-        call = self._begun[run_id] = Call("begin", run_id, lambda store: store.begin(*asked))
+        """Write something about a run: what a method of the history is told."""
+        call = Call(run_id, write, lambda store: write(store, *args, **more))
+        if write is RunStore.begin:
+            self._begun[run_id] = call
         self._put(call)
-
-    def start(self, run_id: str) -> None:
-        """Write down that it left the queue."""
-        self._put(Call("start", run_id, lambda store: store.start(run_id)))
 
     def append(self, run_id: str, event: Event) -> None:
         """Write down an event."""
-        self._put(Call("event", run_id, event=event))
-
-    def finish(self, run_id: str, state: JobState, run: Run | None, error: str) -> None:
-        """Write down the end."""
-        self._put(Call("finish", run_id, lambda store: store.finish(run_id, state, run, error)))
-
-    def keep_family(self, run_ids: Sequence[str], data: Dataset, record: Mapping[str, Any]) -> None:
-        """Write down from which rows those of some solves were made."""
-        write = partial(RunStore.keep_family, run_ids=run_ids, data=data, record=record)
-        self._put(Call("family", run_ids[0], write))
-
-    def replace_result(self, run_id: str, run: Run) -> None:
-        """Write down a finished run as it is now."""
-        self._put(Call("verify", run_id, lambda store: store.replace_result(run_id, run)))
+        self._put(Call(run_id, event=event))
 
     def tick(self) -> None:
         """Flush, give signs of life and look for runs of dead programs, each in its own time."""
@@ -105,10 +92,10 @@ class RunWriter:
             return  # what waits is tried again anyway
         if now - self._beaten >= BEAT_SECONDS:
             self._beaten = now
-            self._put(Call("beat", "", lambda store: store.beat()))
+            self.put("", RunStore.beat)
         if now - self._swept >= SWEEP_SECONDS:
             self._swept = now
-            self._put(Call("sweep", "", lambda store: store.sweep()))
+            self.put("", RunStore.sweep)
 
     def is_waiting(self, run_id: str) -> bool:
         """Whether something of this run is not in the history yet."""
@@ -149,8 +136,8 @@ class RunWriter:
         """Drop what memory cannot hold: events, which their run has too, then whole old runs."""
         calls = self._calls
         if len(calls) > MOST_EVENTS:
-            self._calls = deque(call for call in calls if call.kind != "event")
-        finished = [call.run_id for call in self._calls if call.kind == "finish"]
+            self._calls = deque(call for call in calls if call.event is None)
+        finished = [call.run_id for call in self._calls if call.method is RunStore.finish]
         if len(finished) > MOST_RUNS:
             logger.warning("Too much waits for the history; its oldest run is given up.")
             self._calls = deque(call for call in self._calls if call.run_id != finished[0])
@@ -208,7 +195,7 @@ class RunWriter:
             # One odd record must not end the history of the others.
             logger.warning("A record could not be written.", exc_info=True)
         for call in batch:
-            if call.kind == "finish":
+            if call.method is RunStore.finish:
                 self._begun.pop(call.run_id, None)
         self.problem = ""
         return True
@@ -218,7 +205,7 @@ class RunWriter:
         try:
             store = RunStore(self._path)
             with self._changed:
-                waiting = {call.run_id for call in self._calls if call.kind == "begin"}
+                waiting = {call.run_id for call in self._calls if call.method is RunStore.begin}
             for run_id, call in list(self._begun.items()):
                 if run_id not in waiting and not store.resume(run_id):
                     call.write(store)

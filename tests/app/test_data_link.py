@@ -101,6 +101,17 @@ def test_what_a_link_asks_for_and_the_form_cannot_hold_is_said_until_something_i
     assert "test_size=0.33" in app.code[0].value
 
 
+def test_constraints_about_columns_stay_when_another_page_was_open(server):
+    app = linked(constraints={"root_feature": "petal length (cm)"})
+    forbidden = next(m for m in app.multiselect if m.label == "Forbidden features")
+    forbidden.set_value(["sepal width (cm)"]).run()
+    app.switch_page("screens/about.py").run()
+    app.switch_page("screens/solve.py").run()
+    asked = app.code[0].value
+    assert "root_feature" in asked
+    assert "forbidden_features" in asked
+
+
 def test_a_form_that_asks_for_something_else_than_its_tree_says_so(server):
     asked = {"depth": 3, "time_limit": 60.0, "test_size": 0.25}
     app = open_page("solve", run=server.submit("me", load_sample("iris"), asked))

@@ -252,7 +252,8 @@ def _rules() -> None:
 
     rows = "\n".join(f"{i},{'ab'[i > 9]}" for i in range(20))
     content = f"{'a long name of a column ' * 5}*,class\n{rows}\n".encode()
-    rules_table(octcore.solve(octcore.read_csv(content, target="class"), "cart", depth=1).needed)
+    run = octcore.solve(octcore.read_csv(content, target="class"), "cart", depth=1).needed
+    rules_table("run-1", run)
 
 
 def test_a_rule_with_long_names_is_told_whole_in_a_table_whose_words_wrap():

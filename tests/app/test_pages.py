@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import jobs
-from dashboard.server.job_view import JobView
+from dashboard.server.job_view import JobView, title_of
 from dashboard.server.supervisor import Supervisor
 from dashboard.widgets.parameter_form import label_of
 from octcore.data.dataset import class_versus_rest
@@ -43,7 +43,7 @@ def fake(monkeypatch):
 
     def submit(owner, data, settings):
         run = solve(data, **{**settings, "formulation": "cart", "engine": "auto"})
-        title = jobs.title_of(settings, data.name)
+        title = title_of(settings, data.name)
         supervisor.views["run-1"] = JobView(
             "run-1", title, settings, "done", data=data, run=run, trace=run.trace
         )

@@ -80,14 +80,14 @@ def test_a_link_brings_the_form_of_a_model_selection(server, monkeypatch):
     assert next(n for label, n in numbers.items() if label.startswith("Time limit")) == 10
     assert next(n for label, n in numbers.items() if label.startswith("Leaf penalty")) == 0.05
     assert {"QT-4", "3-fold"} <= {box.value for box in app.selectbox}
-    assert app.session_state["tune_choice:path-search"] == "features"
+    assert app.session_state["tune:1:choice:path-search"] == "features"
 
 
 def test_a_formulation_says_how_its_best_is_chosen(server):
     app = open_page("tune")
-    assert app.session_state["tune_choice:threshold-search"] == "accuracy"
+    assert app.session_state["tune:0:choice:threshold-search"] == "accuracy"
     next(s for s in app.selectbox if s.label == "Formulation").select("svm1-odt").run()
-    assert app.session_state["tune_choice:svm1-odt"] == "one-error"
+    assert app.session_state["tune:0:choice:svm1-odt"] == "one-error"
 
 
 def test_a_link_to_a_model_selection_that_is_gone(server):

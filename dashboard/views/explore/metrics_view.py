@@ -5,13 +5,11 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.views.solve import new_rows
 from dashboard.widgets import chart, proofs, run_summary
-from octcore.data.tasks import ASK
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.accuracy import confusion_data, confusion_figure
 from octcore.reports.run_report import settings_rows
 from octcore.solving.run import SolvedRun
-from octcore.tree.wording import rules
 
 
 def draw(run: SolvedRun) -> None:
@@ -56,20 +54,18 @@ def greedy(run_id: str, run: SolvedRun) -> None:
         run_summary.still_tree(run_summary.tree_view(found), key, run_id)
 
 
-def rules_table(run: SolvedRun) -> None:
+def rules_table(run_id: str, run: SolvedRun) -> None:
     """List the leaves as IF-THEN rules in raw units."""
-    X = run.tree.encoded(run.encoding, run.train.frame)
+    found = run_summary.known_summary(run_id, run)
     rows = [
         {
             "leaf": str(rule.leaf),
-            "if": text.markdown(text.words(" and ".join(rule.conditions)) or "always", 10_000),
+            "if": text.markdown(rule.conditions, 10_000),
             "then": text.markdown(rule.label),
-            "rows": f"{rule.n_samples:,}",
-            "right": "–"
-            if rule.label == ASK or not rule.n_samples
-            else text.percent(rule.right / rule.n_samples),
+            "rows": f"{rule.train.rows + rule.train.asked:,}",
+            "right": text.percent(rule.train.share),
         }
-        for rule in rules(run.tree, run.encoding, X, run.train.codes)
+        for rule in (found.leaves if found else ())
     ]
     st.table(rows, border="horizontal", alt="Leaves as rules")  # whose words wrap
 

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dashboard.server import families, jobs
 from dashboard.server.job_view import JobView, setting_phrase
 from dashboard.views.solve import advice
 from dashboard.widgets import constraint_form, data_thread, inputs, live, settings_form
-from dashboard.widgets.parameter_form import help_of, input_key, label_of, parameter_form
+from dashboard.widgets.parameter_form import help_of, label_of, parameter_form
 from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset, class_versus_rest
 from octcore.data.tasks import COSTS
@@ -34,6 +35,7 @@ from octcore.solving.settings import (
     Asked,
     check_settings,
 )
+from octcore.tree.constraints import ACCEPTED
 
 FORMULATION, DEPTH, LIMIT, SHARE = "formulation", "depth", "time_limit", "test_share"
 SOLVER_OWNER = "solver"
@@ -72,17 +74,27 @@ class Rows:
         return {**settings, "time_limit": limit, **self.asked}
 
 
-def _rows(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> Rows:
+def _rows(
+    info: FormulationInfo,
+    data: Dataset,
+    settings: Mapping[str, Any],
+    offered: Mapping[str, Any],
+) -> Rows:
     """Draw what must be said of the rows, mostly nothing; settings say depth and held-out share."""
     if families.takes_too_few_classes(info, data):
-        return _classes(info, data)
+        return _classes(info, data, offered.get(CLASSES.name))
     is_scaled = Asked.of(settings).chosen_encoding == "scaled"
     if info.split_kind == "oblique" and is_scaled:
         return _selection(data, settings)
     return Rows(data, data)
 
 
-def _classes(info: FormulationInfo, data: Dataset) -> Rows:
+def _classes(info: FormulationInfo, data: Dataset, offered: str | None) -> Rows:
+    how_key, class_key = "classes_how", session.widget_key("classes_label", hash(data.classes))
+    if offered is not None:
+        st.session_state[how_key] = EVERY if offered == ONE_VS_REST else ONE
+        if offered in (named := {str(label): label for label in data.classes}):
+            st.session_state[class_key] = named[offered]
     with st.container(border=True):
         st.markdown(
             f"**{text.markdown(info.title)} separates {info.max_classes} classes; these data have "
@@ -91,7 +103,7 @@ def _classes(info: FormulationInfo, data: Dataset) -> Rows:
         how = inputs.switch(
             "Solve",
             [ONE, EVERY],
-            "classes_how",
+            how_key,
             label_visibility="visible",
             wrap=None,
             help="One class against the rest is one tree. One tree for every class is several "
@@ -106,13 +118,9 @@ def _classes(info: FormulationInfo, data: Dataset) -> Rows:
             "Class",
             data.classes,
             format_func=lambda name: f"{text.printable(name, 40)} against the rest",
-            key=_class_key(data),
+            key=class_key,
         )
         return Rows(class_versus_rest(data, label), data, asked={CLASSES.name: str(label)})
-
-
-def _class_key(data: Dataset) -> str:
-    return session.widget_key("classes_label", hash(data.classes))
 
 
 def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
@@ -193,22 +201,26 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     Between them: the place for the button, near the top so that it is seen without scrolling.
     """
     offered = session.take_offer(session.SOLVE)
-    _fill_in(offered, data)
-    info = settings_form.formulation_input(session.form_key(FORMULATION))
+    key = partial(session.form_key, session.SOLVE)
+    first_of_all = {"depth": first_settings(data)["depth"], "test_size": HELD_OUT}
+    given = session.filled_in(session.SOLVE) or first_of_all
+    asked = Asked.of(given)
+    info = settings_form.formulation_input(key(FORMULATION), asked.formulation)
+    own = given if info is asked.info else {}  # other formulations start as usual
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
     with first:
-        depth = settings_form.depth_input(
-            info, session.form_key(DEPTH), first_settings(data)["depth"]
-        )
+        depth = settings_form.depth_input(info, key(DEPTH), asked.depth)
     with second:
-        limit = settings_form.limit_input(session.form_key(LIMIT))
+        limit = settings_form.limit_input(key(LIMIT), asked.time_limit)
     settings: dict[str, Any] = {"formulation": info.key, "depth": depth, "time_limit": limit}
     first, second = st.columns(2)
     with first:
-        settings |= settings_form.share_input(session.form_key(SHARE), round(100 * HELD_OUT))
+        settings |= settings_form.share_input(key(SHARE), round(100 * asked.test_size))
     place, place_of_rows = st.container(), st.container()
-    params = parameter_form(info.hyperparameters, session.form_key(info.key), str(info.reference))
+    params = parameter_form(
+        info.hyperparameters, key(info.key), str(info.reference), Asked.of(own).params
+    )
     if params:
         settings["params"] = params
     place_of_costs, place_of_constraints = st.container(), st.container()
@@ -216,17 +228,22 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     with (
         second if needs_encoding else st.expander("What splits test", icon=":material/view_column:")
     ):
-        key = session.form_key("encoding", info.key)
-        settings["encoding"] = settings_form.encoding_input(info, key)
+        chosen = settings_form.encoding_input(
+            info, key("encoding", info.key), Asked.of(own).encoding
+        )
+        settings["encoding"] = chosen
     with st.expander("Solver", icon=":material/tune:"):
-        engine = settings_form.engine_input(info, session.form_key("engine", info.key))
+        engine = settings_form.engine_input(info, key("engine", info.key), own.get("engine"))
         settings |= {} if engine == AUTO else {"engine": engine}
-        settings |= parameter_form(SOLVER, session.form_key(SOLVER_OWNER))
+        settings |= parameter_form(SOLVER, key(SOLVER_OWNER), "", given)
     with place_of_rows:  # which rows are held out depends on the seed
-        rows = _rows(info, data, settings)
+        rows = _rows(info, data, settings, offered or {})
     with place_of_constraints.expander("Constraints", icon=":material/rule:"):
-        constraints = constraint_form.constraint_form(info, rows.data) if info.constraints else {}
-        if not info.constraints:
+        able = [parameter for parameter in ACCEPTED if parameter.name in info.constraints]
+        draw_constraints = partial(constraint_form.constraint_inputs, given=asked.constraints)
+        drawn = draw_constraints(able, rows.data, partial(key, "constraint"))
+        constraints = constraint_form.asked_for(drawn)
+        if not able:
             st.caption("This formulation takes no side constraints.")
     if constraints:
         settings["constraints"] = constraints
@@ -281,41 +298,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
     return sorted(map(_plain, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
-    """Put the settings that another page offers into the inputs, before they are drawn."""
-    if not offered:
-        return
-    session.renew_form()
-    asked = Asked.of(offered)
-    formulation, info = asked.formulation, asked.info
-    values: dict[str, Any] = {
-        session.form_key(FORMULATION): formulation,
-        session.form_key(DEPTH): asked.depth,
-        session.form_key("encoding", formulation): asked.encoding,
-        session.form_key(SHARE): min(settings_form.MOST_SHARE, round(100 * asked.test_size)),
-        session.form_key(LIMIT): asked.time_limit,
-    }
-    for owner, declared, given in (
-        (SOLVER_OWNER, SOLVER, offered),
-        (formulation, info.hyperparameters, asked.params),
-    ):
-        for parameter in declared:
-            key = input_key(session.form_key(owner), parameter.name)
-            values[key] = given.get(parameter.name, parameter.default)
-    engine = offered.get("engine", AUTO)
-    if engine in (AUTO, *info.engines):
-        values[session.form_key("engine", formulation)] = engine
-    if families.takes_too_few_classes(info, data):  # what is said of classes is of the grouped ones
-        if (classes := offered.get(CLASSES.name)) is not None:
-            values["classes_how"] = EVERY if classes == ONE_VS_REST else ONE
-        shown = st.session_state.get(_class_key(data), data.classes[0])
-        label = next((known for known in data.classes if str(known) == classes), shown)
-        values[_class_key(data)] = label
-        data = class_versus_rest(data, label)
-    limits = constraint_form.filled_in(asked.constraints, data)
-    st.session_state.update(values | limits | constraint_form.costs_filled_in(offered, data))
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """A model selection: what it tries and how long, its progress, chart and table, and the best."""
 
 import json
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from dashboard import session
 from dashboard.server import jobs, tunings
 from dashboard.server.tunings import Plan, Standing, Work
 from dashboard.widgets import chart, data_thread, inputs, live, settings_form
-from dashboard.widgets.parameter_form import help_of, input_key, label_of
+from dashboard.widgets.parameter_form import help_of, label_of, parameter_input
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
@@ -22,74 +22,63 @@ from octcore.plotting import text
 from octcore.plotting.accuracy import candidate_words, tuning_data, tuning_figure
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
+from octcore.solving.settings import SEED
 
 PROTOCOLS = ("k-fold", "10-fold", "repeated", "nested", "75/25", "80/20")
 
 
 def draw_form(data: Dataset) -> Plan | None:
     """Draw the form; returns None while something in it cannot be used, and says what."""
-    offered = session.take_offer(session.TUNE)
-    if offered is not None:
-        st.session_state.update(_inputs_of(offered))
-    info = settings_form.formulation_input("tune_formulation")
+    session.take_offer(session.TUNE)
+    usual = {"formulation": settings_form.USUAL.formulation}
+    given = Plan(**session.filled_in(session.TUNE) or usual)
+    info = settings_form.formulation_input(_key("formulation"), given.formulation)
+    is_given = given.grid and info.key == given.formulation  # others start as usual
+    own = given if is_given else Plan(info.key, choice=info.choice)
     axes = {axis.name: axis for axis in tunings.axes_of(info)}
     varied = st.multiselect(
         "Try several values of",
         list(axes),
-        default=tunings.first_axes(info),
+        default=list(own.grid) or tunings.first_axes(info),
         format_func=lambda name: name.replace("_", " "),
-        **session.kept("tune_axes", info.key),
+        **session.kept(_key("axes", info.key)),
         help="Every combination of the values below is one candidate.",
     )
     problems: list[str] = []
-    grid = {name: _values(axes[name], info, problems) for name in axes if name in varied}
-    params, depth, encoding = _fixed(info, varied)
-    protocol, choice = _protocol(info)
+    grid = {name: _values(axes[name], info, own, problems) for name in axes if name in varied}
+    params, depth, encoding = _fixed(info, varied, own)
+    protocol, choice = _protocol(info, given.protocol, own.choice)
     limit, seed = st.columns(2)
     with limit:
-        seconds = settings_form.limit_input(
-            "tune_limit", 10.0, "For every single training; those that end by it are not proven."
-        )
-    number = seed.number_input(
-        "Seed of the splits", value=0, min_value=0, max_value=2**31 - 1, **session.kept("tune_seed")
-    )
+        words = "For every single training; those that end by it are not proven."
+        seconds = settings_form.limit_input(_key("limit"), given.time_limit, words)
+    with seed:
+        splits = replace(SEED, label="Seed of the splits")
+        number = parameter_input(splits, _key("seed"), given=vars(given))
     for problem in problems:
         inputs.say(problem)
     if problems or not varied:
         if not varied:
             st.info("Choose at least one setting to vary.")
         return None
-    return Plan(info.key, grid, protocol, choice, depth, encoding, params, seconds, int(number))
+    return Plan(info.key, grid, protocol, choice, depth, encoding, params, seconds, number)
 
 
-def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs of the form by their keys, as they were when this model selection was started."""
-    formulation, grid = settings["formulation"], settings["grid"]
-    key = partial(session.widget_key, "tune_values", formulation)
-    values = {key(name): list(map(tunings.input_text, tried)) for name, tried in grid.items()}
-    same = session.widget_key("tune_fixed", formulation)
-    values |= {input_key(same, name): value for name, value in settings["params"].items()}
-    return {
-        "tune_formulation": formulation,
-        session.widget_key("tune_axes", formulation): list(grid),
-        **values,
-        session.widget_key(same, "depth"): settings["depth"],
-        session.widget_key(same, "encoding"): settings["encoding"],
-        "tune_protocol": settings["protocol"],
-        session.widget_key("tune_choice", formulation): settings["choice"],
-        "tune_limit": settings["time_limit"],
-        "tune_seed": settings["seed"],
-    }
+def _key(*parts: object) -> str:
+    return session.form_key(session.TUNE, *parts)
 
 
-def _values(axis: Parameter, info: FormulationInfo, problems: list[str]) -> tuple[Any, ...]:
-    options, first = tunings.suggested(axis, info)
+def _values(
+    axis: Parameter, info: FormulationInfo, given: Plan, problems: list[str]
+) -> tuple[Any, ...]:
+    options, usual = tunings.suggested(axis, info)
+    first = tuple(map(tunings.input_text, given.grid.get(axis.name, ()))) or usual
     picked = st.multiselect(
         label_of(axis),
-        options,
+        dict.fromkeys((*options, *first)),
         default=first,
         accept_new_options=True,
-        **session.kept("tune_values", info.key, axis.name),
+        **session.kept(_key("values", info.key, axis.name)),
         help=f"{help_of(axis)}\n\nType other values.",
     )
     try:
@@ -99,25 +88,28 @@ def _values(axis: Parameter, info: FormulationInfo, problems: list[str]) -> tupl
         return ()
 
 
-def _fixed(info: FormulationInfo, varied: list[str]) -> tuple[dict[str, Any], int, str]:
+def _fixed(
+    info: FormulationInfo, varied: list[str], given: Plan
+) -> tuple[dict[str, Any], int, str]:
     """Draw what stays the same for all candidates, folded in a button."""
-    depth, encoding = 2, settings_form.AUTO
-    key = session.widget_key("tune_fixed", info.key)
+    depth, encoding, key = given.depth, given.encoding, _key("fixed", info.key)
     with st.expander("What stays the same", icon=":material/push_pin:"):
         if "depth" not in varied:
-            depth = settings_form.depth_input(info, session.widget_key(key, "depth"))
+            depth = settings_form.depth_input(info, f"{key}:depth", depth)
         if "encoding" not in varied:
-            encoding = settings_form.encoding_input(info, session.widget_key(key, "encoding"))
-        params = settings_form.params_popover(info, key, {}, "Other settings", varied)
+            encoding = settings_form.encoding_input(info, f"{key}:encoding", encoding)
+        params = settings_form.params_popover(info, key, given.params, "Other settings", varied)
     return params, depth, encoding
 
 
-def _protocol(info: FormulationInfo) -> tuple[str, str]:
+def _protocol(info: FormulationInfo, given: str, choice: str) -> tuple[str, str]:
+    protocols = list(dict.fromkeys((*PROTOCOLS, given)))
     protocol = st.selectbox(
         "Protocol",
-        PROTOCOLS,
+        protocols,
+        protocols.index(given),
         format_func=lambda key: get_protocol(key).title,
-        **session.kept("tune_protocol"),
+        **session.kept(_key("protocol")),
         accept_new_options=True,
         help="Which rows train, choose and test; stratified by class. Only protocols with test "
         "rows give an accuracy that the choice has not seen. Type 7-fold for other numbers.",
@@ -125,9 +117,9 @@ def _protocol(info: FormulationInfo) -> tuple[str, str]:
     choice = inputs.switch(
         "Choose by",
         list(tunings.CHOICES),
-        session.widget_key("tune_choice", info.key),
+        _key("choice", info.key),
         tunings.CHOICES,
-        default=info.choice,
+        default=choice,
         label_visibility="visible",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
         "with fewest features, as in the MARGOT paper. One standard error: the same among those "

@@ -48,14 +48,10 @@ def draw(view: JobView, run: SolvedRun) -> None:
     base = what_if.comparison_settings(run, data)
     if base is not None and _counts_from(run, answer) == "base":
         live.solve("base", view.id, data, base)
-    key = partial(session.widget_key, "whatif", view.id)
-    dropped = key("forbidden_features", constraint_form.columns_stamp(data))
-    if answer is not None and dropped not in st.session_state:  # no form is drawn yet
-        asked = what_if.added(run, Asked.of(answer.settings).constraints)
-        st.session_state.update(constraint_form.filled_in(asked, data, key))
+    given = {} if answer is None else what_if.added(run, Asked.of(answer.settings).constraints)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.fragment(_question)(view.id, run, data)
+        st.fragment(_question)(view.id, run, data, given)
     with right:
         if answer is not None:  # first: the answer is seen without scrolling
             live.until(lambda: not _unsolved(view.id), lambda: _answer(view.id, run))
@@ -99,9 +95,9 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     return root_values_data(searched.extras, searched.encoding, known.objective)
 
 
-def _question(run_id: str, run: SolvedRun, data: Dataset) -> None:
+def _question(run_id: str, run: SolvedRun, data: Dataset, given: Mapping[str, Any]) -> None:
     st.header("Conditions", anchor=False)
-    asked = _conditions(run_id, run, data, _known_values(run_id, run))
+    asked = _conditions(run_id, run, data, _known_values(run_id, run), given)
     able = what_if.able_for(run, what_if.together(run, asked))
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
@@ -280,25 +276,36 @@ def _of(*kinds: type[Parameter]) -> list[Parameter]:
 
 
 def _conditions(
-    run_id: str, run: SolvedRun, data: Dataset, values: tuple[RootValue, ...]
+    run_id: str,
+    run: SolvedRun,
+    data: Dataset,
+    values: tuple[RootValue, ...],
+    given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Draw the conditions, `values` beside the features; returns those that are asked for."""
-    key, asked = partial(session.widget_key, "whatif", run_id), dict[str, Any]()
-    stamp = constraint_form.columns_stamp(data)
+    """Draw the conditions, `values` beside the features; returns those that are asked for.
+
+    `given`: those of the answer, which the inputs of its own start from.
+    """
+    key = partial(session.widget_key, "whatif", run_id, session.answer(run_id))
+    inputs_of = partial(constraint_form.constraint_inputs, data=data, key=key, given=given)
+    stamp, asked = constraint_form.columns_stamp(data), dict[str, Any]()
     known = {entry.feature: entry for entry in values}
     used = run.encoding.tested(run.tree.used_features)
     asked["forbidden_features"] = st.multiselect(
         "Drop features",
         sorted(data.feature_names, key=lambda name: (name not in used, name)),
+        default=[n for n in given.get("forbidden_features", ()) if n in data.feature_names],
         format_func=lambda name: f"{text.printable(name)} (used)" if name in used else name,
         placeholder="none",
         help="Raw columns that no split may test; those in use come first.\n\n`forbidden_features`",
         key=key("forbidden_features", stamp),
     )
+    roots = sorted(data.feature_names, key=lambda n: -known[n].value if n in known else 1.0)
+    root = given.get("root_feature")
     asked["root_feature"] = st.selectbox(
         "Start with",
-        sorted(data.feature_names, key=lambda n: -known[n].value if n in known else 1.0),
-        index=None,
+        roots,
+        index=roots.index(root) if root in roots else None,
         format_func=lambda name: (
             text.printable(name, 40) + (f" (V = {known[name].value:.4g})" if name in known else "")
         ),
@@ -307,13 +314,13 @@ def _conditions(
         "`root_feature`",
         key=key("root_feature", stamp),
     )
-    asked |= constraint_form.constraint_inputs(_of(IntRange), data, key, per_line=3)
+    asked |= inputs_of(_of(IntRange), per_line=3)
     with st.expander("Pairs and paths", icon=":material/link_off:"):
-        asked |= constraint_form.constraint_inputs(_of(NamePairs, Flag), data, key)
+        asked |= inputs_of(_of(NamePairs, Flag))
     with st.expander("One way only: what may not turn round", icon=":material/trending_up:"):
-        asked |= constraint_form.constraint_inputs(_of(Directions), data, key)
+        asked |= inputs_of(_of(Directions))
     with st.expander("Classes: recall and weights", icon=":material/balance:"):
-        asked |= constraint_form.constraint_inputs(_of(ByClass), data, key)
+        asked |= inputs_of(_of(ByClass))
     with st.expander("Fairness", icon=":material/groups:"):
-        asked |= constraint_form.constraint_inputs(_of(ParityLimit), data, key)
+        asked |= inputs_of(_of(ParityLimit))
     return constraint_form.asked_for(asked)

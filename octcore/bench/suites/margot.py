@@ -9,31 +9,27 @@ paper's count of distinct features, table 10, in the label).
 """
 
 import os
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from octcore.bench.data_files import table
+from octcore.bench.data_files import Files, loader
 from octcore.bench.suite import Instance, Published, Suite, published
-from octcore.data.dataset import Dataset
 from octcore.selection.protocols import cut, ordered
 
-FILES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "Breast Cancer D.": ("breast_cancer_diagnostic", {"drop": (0,)}),
-    "Breast Cancer W.": ("breast_cancer_wisconsin", {"drop": (0,)}),
-    "Climate Model": ("climate_model", {}),
-    "Heart Disease C.": ("cleveland", {"two_classes": True}),
-    "Ionosphere": ("ionosphere", {}),
-    "Parkinsons": ("parkinsons", {"header": True, "drop": (0,)}),
-    "Sonar": ("sonar", {}),
-    "SPECTF H.": ("spectf", {}),
-    "Tic-Tac-Toe": ("tic_tac_toe", {}),
-    "Wholesale": ("wholesale", {"header": True}),
+FILES: Files = {
+    "Breast Cancer D.": ("margot/breast_cancer_diagnostic.csv", -1, {"drop": (0,)}),
+    "Breast Cancer W.": ("margot/breast_cancer_wisconsin.csv", -1, {"drop": (0,)}),
+    "Climate Model": ("margot/climate_model.csv", -1, {}),
+    "Heart Disease C.": ("margot/cleveland.csv", -1, {"two_classes": True}),
+    "Ionosphere": ("margot/ionosphere.csv", -1, {}),
+    "Parkinsons": ("margot/parkinsons.csv", -1, {"header": True, "drop": (0,)}),
+    "Sonar": ("margot/sonar.csv", -1, {}),
+    "SPECTF H.": ("margot/spectf.csv", -1, {}),
+    "Tic-Tac-Toe": ("margot/tic_tac_toe.csv", -1, {}),
+    "Wholesale": ("margot/wholesale.csv", -1, {"header": True}),
 }
-"""File of every set, and how it is laid out; the class is the last column."""
 COSTS = {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last"}
 BUDGETS = {"budget_upper": "hyper_B_upper", "budget_last": "hyper_B_last"}
 MODELS = {
@@ -66,16 +62,10 @@ def _share(value: float | None) -> float | None:
     return None if value is None else value / 100
 
 
-def loader(folder: Path, dataset: str, **layout: Any) -> Callable[[], Dataset]:
-    """Loader of a set; `layout` instead of what the table of files says."""
-    file, options = FILES[dataset]
-    return partial(table, folder / "margot" / f"{file}.csv", dataset, -1, **{**options, **layout})
-
-
 @cache
 def split(folder: Path, dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Training and test rows of the paper: stratified by the label as it stands in the file."""
-    raw = loader(folder, dataset, two_classes=False)()
+    raw = loader(folder, FILES, dataset, two_classes=False)()
     train, test = cut(raw.codes, np.arange(raw.n_samples), 0.2, 0)
     return ordered(train), ordered(test)
 
@@ -112,7 +102,7 @@ def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> I
     settings = {"encoding": "scaled", "params": params, "threads": threads}
     label = "80/20" if used is None else f"80/20 paper_features={used:g}"
     known, rows = figures if depth == 2 else Published(), (train, (), test)
-    load = loader(folder, dataset)
+    load = loader(folder, FILES, dataset)
     return Instance(dataset, "scaled", key, depth, load, settings, label, known, rows)
 
 
@@ -120,7 +110,7 @@ SUITE = Suite(
     key="margot",
     title="MARGOT, tables 5 to 8: time, gap and test accuracy with published hyperparameters",
     formulations=("margot", "hfs-margot", "sfs-margot"),
-    needs=tuple(f"margot/{file}.csv" for file, _ in FILES.values()),
+    needs=tuple(file for file, _, _ in FILES.values()),
     instances=instances,
     studies=("main", "depths", "features"),
 )

@@ -11,18 +11,19 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from octcore.bench.data_files import table
+from octcore.bench import data_files
+from octcore.bench.data_files import Files
 from octcore.bench.suite import Instance, Published, Suite, number, published
 from octcore.data.dataset import Dataset
 
-FILES = {
-    "balance_scale": ("balance-scale.data", 0, {"categorical": True}),
-    "banknote_authentication": ("data_banknote_authentication.txt", -1, {}),
-    "blood_transfusion": ("transfusion.data", -1, {"header": True}),
-    "congressional_voting_records": ("house-votes-84.data", 0, {"categorical": True}),
-    "ionosphere": ("ionosphere.data", -1, {}),
-    "parkinsons": ("parkinsons.data", 17, {"header": True, "drop": (0,)}),
-    "soybean_small": ("soybean-small.data", -1, {"categorical": True}),
+FILES: Files = {
+    "balance_scale": ("s-oct/balance-scale.data", 0, {"categorical": True}),
+    "banknote_authentication": ("s-oct/data_banknote_authentication.txt", -1, {}),
+    "blood_transfusion": ("s-oct/transfusion.data", -1, {"header": True}),
+    "congressional_voting_records": ("s-oct/house-votes-84.data", 0, {"categorical": True}),
+    "ionosphere": ("s-oct/ionosphere.data", -1, {}),
+    "parkinsons": ("s-oct/parkinsons.data", 17, {"header": True, "drop": (0,)}),
+    "soybean_small": ("s-oct/soybean-small.data", -1, {"categorical": True}),
 }
 BUNDLED = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
 BEST = "benders-last-1"
@@ -42,8 +43,7 @@ def loader(folder: Path, name: str) -> Callable[[], Dataset]:
     """Loader of one of the ten sets."""
     if name in BUNDLED:
         return partial(_bundled, name)
-    file, target, options = FILES[name]
-    return partial(table, folder / "s-oct" / file, name, target, **options)
+    return data_files.loader(folder, FILES, name)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
@@ -78,7 +78,7 @@ SUITE = Suite(
     key="s-oct",
     title="S-OCT, solver comparison on whole sets: rows classified correctly, gap, time",
     formulations=("s-oct",),
-    needs=tuple(f"s-oct/{file}" for file, _, _ in FILES.values()),
+    needs=tuple(file for file, _, _ in FILES.values()),
     instances=instances,
     studies=("main", "configurations"),
 )

@@ -10,15 +10,14 @@ selected rows of synthetic sets of growing size, up to that of the paper's large
 rows of those where that is possible; ``"proofs"`` takes whole sets, for the gap that is left.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from octcore.bench.data_files import table
+from octcore.bench.data_files import Files, loader
 from octcore.bench.suite import SELECTION_TEST_SIZE, Instance, Published, Suite, published
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import generate
@@ -27,7 +26,7 @@ from octcore.selection.protocols import cut, ordered
 from octcore.selection.selected_training import Thresholds
 from octcore.selection.tuning import declared_grid, expand_grid
 
-FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
+FILES: Files = {
     "Balance-scale": ("raw/balance-scale.data", 0, {}),
     "Banknote-authen": ("raw/banknote.txt", -1, {}),
     "Breast-cancer": ("margot/breast_cancer_wisconsin.csv", -1, {"drop": (0,)}),
@@ -68,18 +67,12 @@ NAMES = {"svm1-odt": "S1O", "oct-h": "OCT-H", "cart": "CART"}
 OfDepth = partial(Instance, encoding="auto", depth=DEPTH)
 
 
-def loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
-    """Loader of one of the files."""
-    file, target, options = FILES[dataset]
-    return partial(table, folder / file, dataset, target, **options)
-
-
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every set and split by every formulation; or the synthetic sets with selected rows."""
     if study == "selection":
         return [one for key in formulations for n in SIZES for one in _on_three_regions(n, key)]
     if study == "proofs":
-        load = {n: loader(folder, n) if n in FILES else four_parts for n in PROVEN}
+        load = {n: loader(folder, FILES, n) if n in FILES else four_parts for n in PROVEN}
         return [OfDepth(n, formulation=key, load=load[n]) for n in PROVEN for key in formulations]
     figures = {
         (row["dataset"], row["model"]): float(row["value"]) / 100
@@ -93,7 +86,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
     for dataset in FILES:
         if study != "main" and dataset not in TEN:
             continue
-        load = loader(folder, dataset)
+        load = loader(folder, FILES, dataset)
         for repeat, (train, test) in enumerate(splits(load, 2 * REPEATS if is_tuned else REPEATS)):
             found += [
                 OfDepth(

@@ -117,7 +117,7 @@ def test_incumbents_are_committed_at_once_and_progress_in_batches(path, monkeypa
     with_tree = next(event for event in events if event.tree is not None)
     plain = next(event for event in events if event.tree is None)
     writer = RunWriter(path)
-    writer.begin("a", rows(), SETTINGS, "", "")
+    writer.put("a", RunStore.begin, rows(), SETTINGS, run_id="a")
     assert writer.drain()
     writer.append("a", plain)
     assert count(path, "event") == 0
