@@ -64,6 +64,8 @@ class State:
     rows: "dict[str, ChosenRow]" = field(default_factory=dict)  # chosen row of every run
     panels: dict[str, str] = field(default_factory=dict)
     """What stands under the tree of a run: `NODE`, which it is at first, `ROW` or `REPLAY`."""
+    playing: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
     compared: tuple[str, ...] = ()
     ticked: tuple[str, ...] = ()  # on the page Runs
     tuning: str | None = None
@@ -374,7 +376,13 @@ def panel(run: str) -> str:
 
 def show_panel(run: str, name: str) -> None:
     """Show something else under the tree of a run."""
+    pause()
     state().panels[run] = name
+
+
+def pause() -> None:
+    """Stop the replay that goes on by itself."""
+    state().playing.clear()
 
 
 def offer(page: str, value: Any) -> None:

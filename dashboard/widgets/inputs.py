@@ -73,12 +73,12 @@ def among(
     return chosen
 
 
-def moment(label: str, words: Sequence[str], key: str) -> int:
+def moment(label: str, words: Sequence[str], key: str, **more: Any) -> int:
     """Draw a slider over what came one after the other; returns the place of the chosen one."""
     if len(words) < 2:
         return 0
     return st.select_slider(
-        label, range(len(words)), format_func=lambda k: f"{k + 1}: {words[k]}", key=key
+        label, range(len(words)), format_func=lambda k: f"{k + 1}: {words[k]}", key=key, **more
     )
 
 

@@ -135,7 +135,7 @@ def test_a_second_file_is_scored_and_saved_with_guarded_cells(explore, tmp_path)
 
 
 @pytest.mark.slow
-def test_the_slider_of_the_replay_moves_the_tree(visit):
+def test_replay_plays_to_the_last_tree_by_itself(visit):
     watched = visit(viewport={"width": 1280, "height": 1300})
     page = watched.open()
     page.get_by_role("combobox", name=re.compile("Sample data")).click()
@@ -150,9 +150,14 @@ def test_the_slider_of_the_replay_moves_the_tree(visit):
     page.get_by_role("radio", name="Replay").click()
     last = page.get_by_text(re.compile(r"Tree (\d+) of \1,"))
     last.wait_for()
+    page.get_by_role("button", name="Play").click()
+    # Any but the last: a machine that is slow leaves some out.
+    page.get_by_text(re.compile(r"Tree (?!(\d+) of \1,)\d+ of \d+,")).wait_for()
+    last.wait_for()
+    page.get_by_role("button", name="Play").wait_for()
     assert page.locator("g.node").count() >= 7
-    page.get_by_role("slider", name=re.compile("^Trees, from the first")).press("Home")
-    page.get_by_text(re.compile(r"Tree 1 of (?!1,)\d+,")).wait_for()
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").wait_for()
     page.get_by_role("radio", name="Rows of the node").click()
     page.get_by_text(re.compile("^Root: all")).wait_for()
     watched.settle()

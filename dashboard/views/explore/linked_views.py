@@ -23,10 +23,14 @@ PANELS = {
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the linked views; a click redraws them alone and not the page."""
     run_summary.headline(run_id, run)
-    st.fragment(_views)(run_id, run)
+    is_moving = run_id in session.state().playing
+    every = replay.SECONDS_PER_TREE if is_moving else None
+    st.fragment(_views, run_every=every)(run_id, run, is_moving)
 
 
-def _views(run_id: str, run: SolvedRun) -> None:
+def _views(run_id: str, run: SolvedRun, was_moving: bool) -> None:
+    if was_moving and run_id not in session.state().playing:
+        st.rerun()  # the whole page, which says how often this part of it is drawn
     axes = default_axes(run.tree, run.encoding, run.train)
     frame = replay.shown(run_id, run)
     tree = run.tree if frame is None else frame.tree

@@ -1,5 +1,6 @@
 """How the solve went: its trees, moved by a slider, its convergence, and what it knew inside."""
 
+import time
 from functools import partial
 
 import numpy as np
@@ -19,6 +20,8 @@ from octcore.plotting.tree_view import tree_view_data
 from octcore.solving.report import cut_counts
 from octcore.solving.run import Run, SolvedRun
 
+SECONDS_PER_TREE = 1.5
+SLACK = 0.2  # a redraw comes about when a tree is due; a little early counts
 GAP_HEIGHT = 250
 
 
@@ -29,11 +32,23 @@ def frames(run_id: str, run: SolvedRun) -> tuple[Frame, ...]:
 
 
 def shown(run_id: str, run: SolvedRun) -> Frame | None:
-    """The tree that stands in place of the last one; None without a replay."""
+    """The tree that stands in place of the last one; None without a replay.
+
+    Moves a replay on that goes by itself.
+    """
     if session.panel(run_id) != session.REPLAY:
         return None
-    found, key = frames(run_id, run), session.widget_key("replay", run_id)
-    return found[st.session_state.setdefault(key, len(found) - 1)] if found else None
+    found = frames(run_id, run)
+    if not found:
+        return None
+    last, started = len(found) - 1, session.state().playing.get(run_id)
+    if started is not None:
+        now = playing_position(started[0], time.monotonic() - started[1], len(found))
+        st.session_state[_slider_key(run_id)] = now
+        if now == last:
+            _stop(run_id)
+            st.rerun()
+    return found[st.session_state.setdefault(_slider_key(run_id), last)]
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
@@ -42,10 +57,17 @@ def draw(run_id: str, run: SolvedRun) -> None:
     if not found:
         st.info("This run kept no trees but the last one, so there is nothing to replay.")
         return
-    title = f"Trees, from the first to the last of {len(found)}"
-    words = [text.seconds(frame.seconds) for frame in found]
-    position = inputs.moment(title, words, session.widget_key("replay", run_id))
-    if len(found) == 1:
+    position = 0
+    if len(found) > 1:
+        left, right = st.columns([1, 4], vertical_alignment="bottom", gap="medium")
+        with left:
+            _play_button(run_id, len(found))
+        with right:
+            title, when = f"Trees, from the first to the last of {len(found)}", text.seconds
+            words = [when(frame.seconds) for frame in found]
+            is_moving = session.state().playing.get(run_id) is not None
+            position = inputs.moment(title, words, _slider_key(run_id), disabled=is_moving)
+    else:
         st.caption("The first tree was already the last one.")
     frame = found[position]
     st.markdown(
@@ -63,6 +85,43 @@ def draw(run_id: str, run: SolvedRun) -> None:
         alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
         f"{text.gap(frame.gap)}",
     )
+
+
+def _slider_key(run_id: str) -> str:
+    """Key of the slider; one that moves by itself has its own.
+
+    A browser that is slow tells where it stood before, as if somebody had moved it back.
+    """
+    is_moving = session.state().playing.get(run_id) is not None
+    return session.widget_key("replay", run_id, is_moving)
+
+
+def _stop(run_id: str) -> None:
+    """Leave a replay that goes on by itself where it is."""
+    now = st.session_state.get(_slider_key(run_id))
+    session.pause()
+    st.session_state[_slider_key(run_id)] = now
+
+
+def _play_button(run_id: str, n_frames: int) -> None:
+    def start() -> None:
+        shown = st.session_state.get(_slider_key(run_id), n_frames - 1)
+        first = 0 if shown >= n_frames - 1 else shown
+        session.state().playing = {run_id: (first, time.monotonic())}
+
+    is_playing = session.state().playing.get(run_id) is not None
+    label, icon, press = (
+        ("Pause", "pause", partial(_stop, run_id)) if is_playing else ("Play", "play_arrow", start)
+    )
+    key = session.widget_key("play", run_id)
+    words = "Shows the trees one after the other, as the solve found them."
+    if inputs.wide_button(label, icon, key, is_first=False, on_click=press, help=words):
+        st.rerun()  # the whole page, which says how often this part of it is drawn
+
+
+def playing_position(first: int, elapsed: float, n_frames: int) -> int:
+    """Tree that a replay shows so many seconds after its start."""
+    return min(first + int(elapsed / SECONDS_PER_TREE + SLACK), n_frames - 1)
 
 
 def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dashboard.views.explore import replay as replay_widget
 from octcore.engines.events import Event, Trace
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
@@ -120,6 +121,13 @@ def test_alike_rows_show_the_split_set_first(univariate):
     assert list(table.columns) == ["line", "class of the row", f"≠ {HOSTILE}", "= width"]
     assert table["line"].tolist() == [2, 4]
     assert table[f"≠ {HOSTILE}"].nunique() == 2
+
+
+def test_playing_moves_one_tree_at_a_time_and_ends_at_the_last():
+    every = replay_widget.SECONDS_PER_TREE
+    shown = [replay_widget.playing_position(1, k * every, 4) for k in range(6)]
+    assert shown == [1, 2, 3, 3, 3, 3]
+    assert replay_widget.playing_position(0, 0.5 * every, 4) == 0
 
 
 def test_margins_of_s_oct_are_those_of_the_sides(oblique):
