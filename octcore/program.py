@@ -378,8 +378,8 @@ class Listing:
     by_columns: bool
     """`by_labels`, `by_columns`: whether they look at predictions, at which columns are tested."""
     sets: tuple[np.ndarray, ...] = ()
-    """Where only the set of tested columns matters: the largest allowed sets, as masks of the
-    columns that are left out; searched one after the other instead."""
+    """Where the set of tested columns is limited: the largest allowed sets, as masks of the columns
+    that are left out; searched one after the other first, which is all unless more is asked for."""
     starts: Callable[[Sequence[Tree], Patience], Iterator[Tree]] = lambda trees, patience: iter(())
     """Trees that keep them, made of some that do not."""
     floors: Mapping[int, int] = field(default_factory=dict)  # rows that must be right, by class

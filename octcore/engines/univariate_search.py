@@ -64,11 +64,14 @@ def path_search(attempt: Attempt) -> Outcome:
         listing = program.listing
         assert listing is not None, "only side constraints refuse the search's tree"
         assert found.tree is not None
+        tested = [split.features[0] for split in found.tree.splits.values()]
+        by_sets = bool(listing.sets) and all(out[tested].any() for out in listing.sets)
         if found.search_seconds > SLOW:  # others like it would leave no time
             _amend(attempt, listing, [found.tree])
-        by = _search_sets if listing.sets else _list
-        reason, proof = by(attempt, listing, found)
-        claims += proof if reason is StopReason.OPTIMAL else ()
+        reason = _search_sets(attempt, listing, found) if by_sets else reason
+        if reason is StopReason.OPTIMAL and not recorder.is_closed:
+            reason, proof = _list(attempt, listing, found)
+            claims += proof if reason is StopReason.OPTIMAL else ()
     # A tree must contradict no search: nothing is proven when the two disagree.
     if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
         reason is StopReason.INFEASIBLE and recorder.tree is not None
@@ -92,12 +95,11 @@ threshold_search = path_search  # the same by the name of the formulation on all
 def _by_root(program: Program, found: Answer) -> dict[str, object]:
     """What every column is worth at the root; bounds where trees are refused that it counts."""
     values = program.scale * found.root_values + program.shift
-    is_refused = program.listing is not None
-    return root_record(values, np.zeros_like(found.root_exact) if is_refused else found.root_exact)
+    return root_record(values, found.root_exact & (program.listing is None))
 
 
-def _search_sets(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason, Claims]:
-    """Search every largest set of columns that a tree may test."""
+def _search_sets(attempt: Attempt, listing: Listing, found: Answer) -> StopReason:
+    """Search every largest set of columns that a tree may test, whatever else ties it together."""
     program, recorder = attempt.program, attempt.recorder
     best = -np.inf
     for mask in listing.sets:
@@ -105,14 +107,15 @@ def _search_sets(attempt: Attempt, listing: Listing, found: Answer) -> tuple[Sto
         one = answer(question, None, attempt.cancel, attempt.clock.remaining)
         if one.tree is not None:
             attempt.offer(one.tree, "search")
+            if recorder.tree is None:
+                _amend(attempt, listing, [one.tree])
         if one.status not in {"optimal", "infeasible"}:
-            return StopReason(one.status), ()
+            return StopReason(one.status)
         best = max(best, -np.inf if one.bound is None else one.bound)
         recorder.progress(found.subtrees + one.subtrees, None)
-    if best == -np.inf:
-        return StopReason.INFEASIBLE, ()
-    recorder.bound(program.objective(best), found.subtrees)
-    return StopReason.OPTIMAL, ()
+    if best > -np.inf:
+        recorder.bound(program.objective(best), found.subtrees)
+    return StopReason.OPTIMAL if best > -np.inf else StopReason.INFEASIBLE
 
 
 def _amend(attempt: Attempt, listing: Listing, trees: list[Tree]) -> None:
@@ -123,9 +126,7 @@ def _amend(attempt: Attempt, listing: Listing, trees: list[Tree]) -> None:
 
 
 def _at_prices(attempt: Attempt, listing: Listing, trees: list[Tree]) -> tuple[Floors, Tree] | None:
-    """Put prices on the floors of classes; the best ones, and the best tree at them.
-
-    None if no tree keeps the floors.
+    """Put prices on the floors of classes; the best ones, the best tree; None if none keeps them.
 
     `trees`: the best one without prices; those at prices are added.
     """
@@ -205,8 +206,7 @@ def _list(attempt: Attempt, listing: Listing, found: Answer) -> tuple[StopReason
             "memory; take a smaller depth, a price for a leaf, or path-columns on few thresholds."
         )
         return StopReason.NODE_LIMIT, ()
-    is_kept = recorder.tree is not None
-    return StopReason.OPTIMAL if is_kept else StopReason.INFEASIBLE, (LISTED_CLAIM,)
+    return StopReason.INFEASIBLE if recorder.tree is None else StopReason.OPTIMAL, (LISTED_CLAIM,)
 
 
 def _plain(attempt: Attempt, moment: Moment, columns: int | None = None) -> dict[str, object]:

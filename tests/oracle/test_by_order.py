@@ -234,3 +234,13 @@ def test_floors_beside_weights_of_many_digits_are_proven() -> None:
     )
     assert run.is_optimal
     assert (run.predict(frame)[y] == 1).mean() >= 0.7
+
+
+def test_limits_on_columns_are_searched_before_trees_are_listed() -> None:
+    wine = octcore.load_sample("wine")
+    limits = {"max_features": 2, "min_recall": {"Barbera": 0.9}}
+    run = octcore.solve(wine, depth=3, constraints=limits)
+    free = octcore.solve(wine, depth=3, constraints={"max_features": 2})
+    assert (run.status, run.objective) == ("optimal", free.objective)
+    none = {"max_features": 0, "root_feature": "alcohol", "feature_once_per_path": True}
+    assert octcore.solve(wine, depth=3, constraints=none).status == "infeasible"

@@ -108,7 +108,7 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
         by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
         by_columns=bool(coupled & OF_COLUMNS),
         starts=partial(amended, problem, objective.penalty),
-        sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
+        sets=_column_sets(problem) if coupled & {"max_features", "forbidden_pairs"} else (),
         floors=recall_floors(problem),
     )
 
