@@ -293,18 +293,18 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Dataset, np.ndarray | None]:
         """Rows and their weights; rows of weight zero count nowhere and are left out."""
         self._columns = tuple(map(str, frame.columns))
-        weights = _check_sample_weight(sample_weight, frame)
-        is_branch = self.missing == tables.BRANCH
-        self._gaps = tables.Gaps.of(frame, weights > 0) if is_branch else tables.Gaps()
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, frame)
+        kept = np.ones(len(frame), dtype=bool) if weights is None else weights > 0
+        self._gaps = tables.Gaps.of(frame, kept) if self.missing == tables.BRANCH else tables.Gaps()
         frame = self._gaps.close(frame)
         data = Dataset.from_arrays(frame, y, kinds=self.kinds)
         for finding in data.findings:
             warnings.warn(finding.message, UserWarning, stacklevel=3)
-        if sample_weight is None:
+        if weights is None:
             return data, None
         require_weights(info)
-        if not (weights > 0).all() and (weights >= 0).all():
-            data, weights = data.subset(weights > 0), weights[weights > 0]
+        if not kept.all() and (weights >= 0).all():
+            data, weights = data.subset(kept), weights[kept]
         return data, weights
 
     def _frame(self, X: Any) -> pd.DataFrame:

@@ -42,6 +42,7 @@ def test_arrays_become_columns_and_sorted_classes():
         (np.array([True, False, True, False]), (False, True)),
         (pd.Series(["x", "y", "x", "y"], dtype="category"), ("x", "y")),
         (np.array(["x", 1, "x", 1], dtype=object), ("1", "x")),
+        (np.array([[2], [1], [2], [1]]), (1, 2)),
     ],
 )
 def test_labels_of_every_type(labels, classes):

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from octcore.encoding.transformers import QuantileBuckets, QuantileThresholds
-from octcore.errors import SettingsError
+from octcore.errors import DataError, SettingsError
 
 BOTH = pytest.mark.parametrize("kind", [QuantileBuckets, QuantileThresholds])
 
@@ -58,3 +58,10 @@ def test_in_a_pipeline(kind: type) -> None:
 def test_too_few_quantiles_are_refused() -> None:
     with pytest.raises(SettingsError, match="at least 2"):
         QuantileBuckets(q=1).fit(np.arange(4.0)[:, None])
+
+
+def test_whole_numbers_that_floats_would_merge_are_refused() -> None:
+    good, bad = (np.array([0, 1, 2, 2**53 + more])[:, None] for more in (0, 1))
+    for ask in (QuantileThresholds(q=2).fit(good).transform, QuantileThresholds(q=2).fit):
+        with pytest.raises(DataError, match="9007199254740993"):
+            ask(bad)

@@ -91,6 +91,7 @@ def test_rows_are_kept_once_and_go_with_their_last_run(store):
     size = store.size()
     assert size.n_runs == 2
     assert size.rows_bytes == store.info(first).rows_bytes > 0
+    assert size.file_bytes > size.rows_bytes + 4096  # the rows, and pages of all else
     store.delete(first)
     assert store.load(second).tree is not None
     store.delete(second)
