@@ -176,7 +176,8 @@ def _proof_words(price: Price) -> str:
     unit, steps = (f" {price.unit}", 1000) if of_shares else ("", 10_000)
     low, high = (price.low or 0.0) * steps, price.high * steps
     low, high = math.floor(low + ROUNDING), math.ceil(high - ROUNDING)
-    shown = [f"{end * 100 / steps:.1f}" if unit else f"{end / steps:g}" for end in (low, high)]
+    ends = (f"{end * 100 / steps:.1f}" if unit else f"{end / steps:g}" for end in (low, high))
+    shown = [text.minus(end) for end in ends]
     least = f" It is at least {shown[0]} in any case." * (low > 0)
     return (
         "This is not proven: a better tree may exist, so the price in the objective is at most "

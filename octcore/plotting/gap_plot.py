@@ -356,7 +356,8 @@ def race_words(entrants: Sequence[Entrant], scale: Scale) -> str:
         words.append(f"The optimum {optimum:.5g} is proven by {text.printable(by)}.")
         others = [text.printable(e.label) for e in entrants if e.problem != entrants[0].problem]
         if others:
-            words.append(f"It is not that of {'; '.join(others)}, which solve another problem.")
+            solve = "solve" + "s" * (len(others) == 1)
+            words.append(f"It is not that of {'; '.join(others)}, which {solve} another problem.")
     words.append(MEANING[scale] + " Thin lines are bounds." * (scale == "objective"))
     words += ["A star marks a proof."] * any(e.proven is not None for e in entrants)
     return " ".join(words)

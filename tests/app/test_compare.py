@@ -71,7 +71,7 @@ def test_an_optimum_of_rows_that_count_alike_is_none_of_weighted_rows(server):
         server.store.append(ids[-1], run.trace.events)
         server.store.finish(ids[-1], JobState.DONE, run)
     app = open_page("compare", runs=",".join(ids))
-    assert "which solve another problem" in shown(app)
+    assert "which solves another problem" in shown(app)
     facts = app.dataframe[0].value.set_index("fact").loc["what is optimised"]
     assert [value.startswith("weighted") for value in facts.tolist()[1:]] == [False, True]
     assert "rows would count alike" in shown(open_page("path", run=ids[1]))

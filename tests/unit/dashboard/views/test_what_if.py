@@ -79,6 +79,8 @@ def test_a_looser_limit_may_gain_what_a_condition_cannot(base):
     price = price_data(under(max_leaves=3), after)
     assert not price.is_proven
     assert price.low == pytest.approx(-0.05)
+    gains = price_data(under(max_leaves=3), replace(after, objective=base.objective + 0.02))
+    assert "at most \N{MINUS SIGN}2.0 points." in price_words(gains, "Using at most 4 leaves")
     # As good as the best without the condition, a tree under it is optimal, and no search says so.
     price = price_data(base, after)
     assert price.is_proven
