@@ -331,12 +331,23 @@ class MargotFamily(TwoClassTrees):
         return self.tree(Planes(weights, np.array([planes[t][1] for t in self.T])))
 
     def evaluate(self, tree: Tree) -> float | None:
-        """True objective by routing all rows; None if a budget or a strip is not respected.
+        """True objective by routing all rows; None if a budget or a strip is not respected."""
+        if set(tree.splits) != set(self.T):
+            return self._least_cost(drop_pass_through(tree))
+        rows, total = tree.node_rows(self.X), 0.0
+        for node, split in tree.splits.items():
+            weights = split.dense(self.problem.n_features)
+            cost = self._node_cost(node, weights, split.solved_offset, rows[node])
+            if cost is None:
+                return None
+            total += cost
+        return total
 
-        It is that of the cheapest perfect tree that stands for the given one, with branch nodes
-        without weights, which all rows pass, above leaves and splits.
+    def _least_cost(self, tree: Tree) -> float | None:
+        """Objective of the cheapest perfect tree that stands for another one; None without any.
+
+        It has branch nodes without weights, which all rows pass, above leaves and splits.
         """
-        tree = drop_pass_through(tree)
         heights: dict[int, int] = {}
         for node in sorted(tree.splits, reverse=True):
             heights[node] = 1 + max(heights.get(child, 0) for child in (2 * node, 2 * node + 1))

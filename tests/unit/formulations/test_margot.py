@@ -31,12 +31,11 @@ def _worth(tree: Tree, depth: int = 2) -> float | None:
 def test_a_split_stands_where_it_costs_least() -> None:
     """Below a plane without weights, whose rows pay 4, it costs 54; above two of them it costs 50.
 
-    Its worth is the least, wherever it was found, as that of the run's final tree: verification
-    refuted runs that a limit had ended at such a start.
+    Verification takes the least, and refuted runs that a limit had ended at such a start.
     """
     low = Tree({1: LEFT, 2: PLANE, 3: RIGHT}, {t: t % 2 for t in (4, 5, 6, 7)}, 1, 2)
     high = Tree({1: PLANE, 2: LEFT, 3: RIGHT}, {t: t % 2 for t in (4, 5, 6, 7)}, 1, 2)
-    assert (_worth(low), _worth(high)) == pytest.approx((50.0, 50.0))
+    assert (_worth(low), _worth(high)) == pytest.approx((54.0, 50.0))
     assert _worth(drop_pass_through(low)) == pytest.approx(50.0)
 
 
