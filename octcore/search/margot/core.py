@@ -29,8 +29,6 @@ from octcore.search.margot.state import (
 
 # Effort only: route by the current planes in each of the first states, then in every tenth.
 EAGER_STATES, EVERY = 200, 10
-# Effort only: leave a dive whose bound is so far from the best open bound to the incumbent.
-_DIVE = 0.5
 # Effort only: states after which better trees are looked for near the incumbent.
 _FIRST_NEARBY = 200
 # Shares of the rows that are routed anew, in turn; states of one try; fruitless tries in a row, at
@@ -207,15 +205,7 @@ class RoutingSearch(RoutingFrame):
         far, near = branch(*arguments, self.cutoff(), self.desk.choice, far_prefix)
         if far < np.inf:
             self.keep_open(far, far_prefix, self.pair)
-        return near and self._dive(self.value())
-
-    def _dive(self, bound: float) -> bool:
-        """Go on with the nearer side, unless its bound has climbed too far above the best one."""
-        lowest = self.states.lowest()
-        if bound <= lowest + _DIVE * max(0.0, self.tracker.objective - lowest):
-            return True
-        self._leave()
-        return False
+        return bool(near)
 
     def _finish_complete(self) -> bool:
         """A state whose planes already route all samples without further cost."""
