@@ -327,3 +327,9 @@ def test_what_only_rows_without_weight_have_can_be_tested(kind: str, weight: flo
     asked = {"root_feature": "b"}
     run = octcore.solve(data, "path-search", constraints=asked, sample_weight=weights)
     assert run.objective == pytest.approx(2 / 3 - 0.02)
+
+
+def test_what_only_rows_without_weight_have_lies_within_the_scale() -> None:
+    data = octcore.read_csv(b"a,t\n0,n\n1,y\n2,y\n9,n\n", target="t")
+    run = octcore.solve(data, "s-oct", depth=1, sample_weight=np.array([1.0, 1.0, 1.0, 0.0]))
+    assert run.encoding.transform(data.frame).max() == 1.0
