@@ -17,7 +17,7 @@ from octcore.search.univariate.question import State
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import Leaf, PathTree, count_leaves
 
-_BOUND_STEPS = 8
+_BOUND_STEPS = 3
 """In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
 _LARGE = 2_000_000
 """Rows times squared features from which a depth-four search takes more than some 50 ms."""
@@ -121,7 +121,7 @@ class BitSearch:
         if depth <= 3 or cost <= 2 * terms.penalty + terms.slack or terms.stop[0]:
             order = []
         sides = ((f, node.literal_rows(2 * f), node.literal_rows(2 * f + 1)) for f in order)
-        return Look(cost, node.tree, (split for split in sides if upper[split[0]] < INFINITE))
+        return cost, node.tree, (split for split in sides if upper[split[0]] < INFINITE)
 
     def _take_over(self, node: LiteralNode, last: bool) -> State:
         """Take over a better tree, and the bounds of a node of full depth."""

@@ -278,7 +278,7 @@ class LaneSearch:
         tree = partial(first.planned, rows, leaves, plan)
         # Trees of three leaves have two levels, and nothing costs less than two without errors.
         if depth <= 2 or leaves < 4 or cost <= 2 * terms.price + terms.slack or terms.stop[0]:
-            return Look(cost, tree)
+            return cost, tree, ()
 
         def splits() -> Iterator[tuple[int, Rows, Rows]]:
             columns = np.arange(len(score))
@@ -289,7 +289,7 @@ class LaneSearch:
                 if split[0] == g:
                     yield int(first.first[g]) + split[1], *parted(rows, g, split[1])
 
-        return Look(cost, tree, splits())
+        return cost, tree, splits()
 
     def _deep(self) -> Iterator[State]:
         """Search the root of full depth."""

@@ -12,7 +12,7 @@ there the top is exact and greedy what lies below.
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from octcore.search.univariate.tree import Branch, PathTree, count_leaves
 
@@ -20,13 +20,9 @@ WIDTHS = (3, 2, 1)
 """Splits that are tried at the top, one level below, and from there on: six ways down."""
 
 
-class Look(NamedTuple):
-    """The best shallow tree on some rows, and how they may be split for deeper ones."""
-
-    cost: float
-    tree: Callable[[], PathTree | None]  # None when stopped
-    splits: Iterable[tuple[int, Any, Any]] = ()
-    """Number, rows left and rows right of the most promising first; none where it is the best."""
+Look = tuple[float, Callable[[], PathTree | None], Iterable[tuple[int, Any, Any]]]
+"""Cost of the best shallow tree on some rows, the tree (None when stopped), and how the rows may be
+split for deeper ones, the most promising first: number, rows left, rows right."""
 
 
 def deeper_trees(
