@@ -97,6 +97,7 @@ class Sheet:
         columns = np.concatenate([self.bit_column, self.column[place]])
         return Cuts(columns, codes, chain, sums[:, :-2], sums[:, -2], sums[:, -1])
 
+    @np.errstate(invalid="ignore")  # of finite numbers, BLAS may look at what lies beyond them
     def left_of(self, lanes: Array, each: Array) -> Array:
         """What subsets of the rows add up left of every cut, ``(n_lanes, n_cuts, n_sums)``.
 
