@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 from octcore.numerics import kernels
-from octcore.search.univariate import search
+from octcore.search.univariate import bit_search, lane_search, search
 
 
 @contextmanager
@@ -29,7 +29,10 @@ def without_kernels() -> Iterator[None]:
 
 @contextmanager
 def answered_by(kind: str) -> Iterator[None]:
-    """Let one kind of kernels answer wherever it can; "auto" leaves the choice to the search."""
+    """Let one kind of kernels answer wherever it can; "auto" leaves the choice to the search.
+
+    One that is named looks ahead for first trees on few rows, too.
+    """
     most = {"bits": 10**9, "lanes": -1}.get(kind)
     with ExitStack() as stack:
         for name in () if most is None else ("BITS_EACH", "MOST_BITS"):
@@ -43,4 +46,6 @@ def answered_by(kind: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(search, "kernels", nothing_compiled))
         elif kind != "auto":
             stack.enter_context(mock.patch.object(search.plain, "suits", return_value=False))
+            stack.enter_context(mock.patch.object(bit_search, "_LARGE", 0))
+            stack.enter_context(mock.patch.dict(lane_search.LARGE_WORK, {4: 0}))
         yield
